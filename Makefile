@@ -72,6 +72,7 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 
 bench-aggregator: .venv/installed java ## one worker's throughput, memory and start with large ledgers; docs/sizing.md
 	@$(GUARD) .venv/bin/python -m bench.aggregator.throughput
+	@$(GUARD) .venv/bin/python -m bench.aggregator.in_memory
 	@$(GUARD) .venv/bin/python -m bench.aggregator.memory
 	@$(GUARD) .venv/bin/python -m bench.aggregator.opening
 	@$(GUARD) .venv/bin/python -m bench.aggregator.candidates

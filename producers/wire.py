@@ -45,6 +45,23 @@ _CHECKED = Struct("<4sBBHQQII16s")
 _HEADER = Struct("<4sBBHQQII16sI")
 _CRC = Struct("<I")
 HEADER_BYTES = _HEADER.size
+CHECKED_BYTES = _CHECKED.size  # of the header, before its checksum
+#: The same header for arrays; the id is two halves, which as numbers are compared and sorted faster.
+HEADER = np.dtype(
+    [
+        ("magic", "<u4"),
+        ("version", "u1"),
+        ("mechanism", "u1"),
+        ("cohort", "<u2"),
+        ("fingerprint", "<u8"),
+        ("window_start", "<u8"),
+        ("reports", "<u4"),
+        ("width", "<u4"),
+        ("low", "<u8"),
+        ("high", "<u8"),
+        ("crc", "<u4"),
+    ]
+)
 
 
 class WireError(DeniableError, ValueError):
@@ -94,6 +111,15 @@ def report_bytes(mechanism: int, width: int) -> int:
     if mechanism in (KRR_NUMBER, LONGITUDINAL_KRR_NUMBER) and 2 <= width <= MAX_BUCKETS:
         return 1 if width <= 2**8 else 2 if width <= 2**16 else 4
     return 0
+
+
+def report_sizes(mechanism: NDArray[np.uint8], width: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `report_bytes` of each pair, int64 (n,)."""
+    bits = (mechanism == RAPPOR_NUMBER) & (width >= 8) & (width <= MAX_BITS) & (width % 8 == 0)
+    is_krr = (mechanism == KRR_NUMBER) | (mechanism == LONGITUDINAL_KRR_NUMBER)
+    krr = is_krr & (width >= 2) & (width <= MAX_BUCKETS)
+    bucket = 1 + (width > 2**8) + 2 * (width > 2**16)
+    return np.where(bits, width // 8, np.where(krr, bucket, 0))
 
 
 def mechanism_number(mechanism: Mechanism) -> int:

@@ -1,7 +1,7 @@
 """From uploads of devices to packs: what arrived together is shuffled together and packed once.
 
 May import `estimators` and `producers`, of which only `wire`, `transport.uploads`, `transport.cluster`,
-`randomization` and `metrics.metric`. Begin with `fold`, which states what the packs of a log are; `recovery`
+`transport.id_set`, `randomization` and `metrics.metric`. Begin with `fold`, which states what the packs of a log are; `recovery`
 says where a restarted relay continues, and `service` is the process.
 
 fold        one partition of `uploads`, record by record, to batches
@@ -9,7 +9,6 @@ recovery    the position of a relay, and where it begins to read again
 windows     reports of open windows that are held back, and upload ids seen
 acceptance  which groups of uploads count
 intake      the terms of collections, by window
-upload_ids  a set of millions of ids
 columns     the groups of a frame as arrays
 sealing     from released reports to packs
 control     markers and settings, the records of relays

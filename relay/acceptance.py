@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from producers.transport.id_set import IdSet
 from producers.wire import KRR_NUMBER, LONGITUDINAL_KRR_NUMBER, bucket_dtype
 from relay.columns import Groups
 from relay.control import Intake
 from relay.intake import EARLY_MS, Intakes
-from relay.upload_ids import UploadIds
 from relay.windows import OpenWindow, Windows
 
 REASONS = (
@@ -181,7 +181,7 @@ def _fit(groups: Groups, rows: NDArray[np.uint8], intake: Intake) -> NDArray[np.
     return np.logical_and.reduceat(fits, firsts)
 
 
-def _add_fresh(groups: Groups, ids: UploadIds) -> NDArray[np.bool_]:
+def _add_fresh(groups: Groups, ids: IdSet) -> NDArray[np.bool_]:
     """Whether each group is in the first upload with its id, bool (m,); the new ids are added."""
     if not len(groups):
         return np.ones(0, np.bool_)

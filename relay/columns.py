@@ -22,14 +22,7 @@ from producers.transport.uploads.upload import (
     UploadError,
     decode_upload,
 )
-from producers.wire import (
-    KRR_NUMBER,
-    LONGITUDINAL_KRR_NUMBER,
-    MAX_BITS,
-    MAX_BUCKETS,
-    MAX_WINDOW_START,
-    RAPPOR_NUMBER,
-)
+from producers.wire import MAX_WINDOW_START, report_sizes
 
 _UPLOAD = np.dtype([("magic", "<u4"), ("version", "u1"), ("groups", "<u2"), ("low", "<u8"), ("high", "<u8")])
 _CRC = np.dtype([("crc", "<u4")])
@@ -175,7 +168,7 @@ def _groups(
         fits[here[short]] = False
         here = here[~short]
         group = _gather(data, place[here], _GROUP)
-        size = _report_bytes(group["mechanism"], group["width"].astype(np.int64))
+        size = report_sizes(group["mechanism"], group["width"].astype(np.int64))
         reports = group["reports"].astype(np.int64)
         first = place[here] + GROUP_BYTES
         place[here] = first + reports * size
@@ -198,15 +191,6 @@ def _groups(
         parts.append(found if valid.all() else found.take(valid))
         level += 1
     return _joined(data, parts), fits & (place == end)
-
-
-def _report_bytes(mechanism: NDArray[np.uint8], width: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `wire.report_bytes` of each group, int64 (m,)."""
-    bits = (mechanism == RAPPOR_NUMBER) & (width >= 8) & (width <= MAX_BITS) & (width % 8 == 0)
-    is_krr = (mechanism == KRR_NUMBER) | (mechanism == LONGITUDINAL_KRR_NUMBER)
-    krr = is_krr & (width >= 2) & (width <= MAX_BUCKETS)
-    bucket = 1 + (width > 2**8) + 2 * (width > 2**16)
-    return np.where(bits, width // 8, np.where(krr, bucket, 0))
 
 
 def _none(data: NDArray[np.uint8]) -> Groups:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.randomization.order import random_order
+from producers.transport.id_set import IdSet
 from relay.control import Intake, RelaySettings
 from relay.keys import RelayKeys, context_of
-from relay.upload_ids import UploadIds
 
 Rows = NDArray[np.uint8]
 
@@ -57,7 +57,7 @@ class OpenWindow:
     def __init__(self, intake: Intake, closes_ms: int) -> None:
         self.intake = intake
         self.closes_ms = closes_ms
-        self.ids = UploadIds()
+        self.ids = IdSet()
         self._fresh: list[tuple[NDArray[np.uint16], Rows]] = []
         self._pools: dict[int, Rows] = {}
 

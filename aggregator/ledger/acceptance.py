@@ -8,7 +8,7 @@ Rule 3: cheap checks come first; of a rejected pack only the reason is kept.
 
 from collections.abc import Mapping
 
-from aggregator.ledger.bit_counting import is_countable
+from aggregator.ledger.counting.bit_counting import is_countable
 from aggregator.ledger.pack_ids import PackIds
 from aggregator.ledger.terms import Terms
 from producers import wire

@@ -1,6 +1,7 @@
 """The ledger of one partition of `reports`: a pure fold over the log that tracks its changes.
 
-Rule 1: apply is called once for each record, in offset order; nothing else changes counts.
+Rule 1: apply is called once for each record, in offset order, or apply_run for a run of them; nothing else
+changes counts.
 Rule 2: apply reads no clock and no file, so folding the same log under the same terms gives the same ledger,
 integer for integer. `deniable replay` is that fold.
 Rule 3: each change is drained once. A caller that fails to store it must discard the ledger.
@@ -10,12 +11,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import msgspec
+import numpy as np
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.acceptance import Acceptance, Rejection
-from aggregator.ledger.counts import Changes, Counts
+from aggregator.ledger.counting.counts import Changes, Counts
+from aggregator.ledger.outcomes import RunOutcome
 from aggregator.ledger.pack_ids import WindowIds
 from aggregator.ledger.row_keys import Stored
+from aggregator.ledger.runs.good_packs import RunPacks, good_packs, new_ids, packs_of, stretches
+from aggregator.ledger.runs.run import Run
+from aggregator.ledger.runs.tally_groups import TallyGroups, add, tally_groups
 from aggregator.ledger.terms import Terms, untouched_window
 from aggregator.ledger.terms_update import changed_terms, check_not_retired, check_raised, check_revision
 from aggregator.ledger.window_expiry import WindowEnds
@@ -73,6 +79,50 @@ class Ledger:
         """
         self.watermark_ms = max(self.watermark_ms, append_ms)
         self._expire()
+        return self._count(offset, append_ms, record)
+
+    def apply_run(self, run: Run) -> RunOutcome:
+        """Count or reject the records of a run: what `apply` does with each of them, for less.
+
+        Packs that plainly count are counted together, after the others of their stretch: neither those nor
+        they depend on their order (see `good_packs`).
+
+        Parameters
+        ----------
+        run : not empty; the caller guarantees that no record lies between `position` and it, or within it.
+        """
+        outcome = RunOutcome()
+        watermarks_ms = np.maximum(np.maximum.accumulate(run.append_ms), self.watermark_ms)
+        packs = packs_of(run, self.terms, self._acceptance.partition, self._acceptance.partitions)
+        ends_ms = self._ends.between(int(watermarks_ms[0]), int(watermarks_ms[-1]))
+        for first, end in stretches(packs, watermarks_ms, ends_ms):
+            self.watermark_ms = int(watermarks_ms[first])
+            self._expire()
+            good = good_packs(packs, watermarks_ms, first, end, self.ids.by_window)
+            groups = list(tally_groups(packs, good))
+            is_left = np.ones(end - first, np.bool_)
+            for each in groups:
+                is_left[packs.columns.numbers[each.good] - first] = False
+            for number in (np.flatnonzero(is_left) + first).tolist():
+                self.watermark_ms = int(watermarks_ms[number])
+                offset, append_ms = int(run.offsets[number]), int(run.append_ms[number])
+                outcome.add(number, self._count(offset, append_ms, run.record(number)))
+            for each in groups:
+                self._count_groups(packs, each, outcome)
+            self.watermark_ms = int(watermarks_ms[end - 1])
+            self.position = int(run.offsets[end - 1]) + 1
+        return outcome
+
+    def _count_groups(self, packs: RunPacks, groups: TallyGroups, outcome: RunOutcome) -> None:
+        for window, ids, low, high in new_ids(packs, groups.good):
+            self._ends.track(window, self.terms[window[0]])
+            self.ids.add_many(window, ids, low, high)
+        add(groups, self.counts)
+        outcome.packs += len(groups.good)
+        for key, reports in zip(groups.keys, np.diff(groups.row_bounds).tolist(), strict=True):
+            outcome.reports[key[0]] += reports
+
+    def _count(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection:
         try:
             pack = self._acceptance.accept(offset, record, append_ms, self.watermark_ms, self.ids.by_window)
         except Rejection as rejection:

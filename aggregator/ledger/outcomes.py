@@ -17,6 +17,23 @@ MOST_HEADERS = 8  # of one record that are looked at
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+class RunOutcome:
+    """What a run came to: packs and reports (by fingerprint) counted, and rejections by number in the run."""
+
+    def __init__(self) -> None:
+        self.packs = 0
+        self.reports: Counter[int] = Counter()
+        self.rejections: list[tuple[int, Rejection]] = []
+
+    def add(self, number: int, outcome: Pack | Rejection) -> None:
+        """Add the outcome of one record; call it in the run's order."""
+        if isinstance(outcome, Pack):
+            self.packs += 1
+            self.reports[outcome.fingerprint] += outcome.reports
+        else:
+            self.rejections.append((number, outcome))
+
+
 class PackOutcomes:
     """Packs counted, and packs rejected by reason; reports of both by fingerprint, where it is known.
 
@@ -43,6 +60,13 @@ class PackOutcomes:
             self.rejected_reports[outcome.fingerprint] += outcome.reports
         if not outcome.window_start:
             self.unattributed[outcome.reason] += 1
+
+    def count_run(self, outcome: RunOutcome) -> None:
+        """Add all outcomes of a run."""
+        self.packs += outcome.packs
+        self.reports.update(outcome.reports)
+        for _, rejection in outcome.rejections:
+            self.count_outcome(rejection)
 
     def name_rejection(
         self, offset: int, outcome: Pack | Rejection, headers: Headers, names: Names[str]

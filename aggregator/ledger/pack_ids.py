@@ -1,7 +1,6 @@
 """The pack ids of all open windows of a ledger, in memory and as stored rows.
 
-In memory an id takes 16 bytes. A Python set takes 100 bytes per id, and one sorted array of millions is slow
-to extend, so ids are kept in sorted runs, the newest in a small set.
+In memory an id takes 16 to 24 bytes, in an `IdSet`; the newest single ones are in a small set.
 
 Each checkpoint stores a row of new ids, and small rows are merged once: a window of a day would otherwise
 have 170,000 rows, to be read when its ledger opens and deleted in one transaction when it closes. Until they
@@ -16,39 +15,46 @@ import numpy.typing as npt
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_keys import Window
+from producers.transport.id_set import Halves, IdSet
 
-ID = np.dtype("S16")  # compares byte by byte; of equal length, so the zeros that it pads with change nothing
-RUN_IDS = 1 << 20
+ID_BYTES = 16
+HALF_BYTES = 8
 FRESH_IDS = 1 << 12
 LEAST_FRESH_IDS = 1 << 6
+RESTORED_IDS = 1 << 20  # that are sorted at once
+FEW_IDS = 12  # are looked up and added faster one by one
 MERGED_ROWS = 64
 MERGED_IDS = 1024
 
 
 class PackIds:
-    """A set of ids that only grows.
+    """A set of ids that only grows; one by one, or many at once as the two halves of each, uint64.
 
-    Costs 16 bytes per id, and a Python object for an eighth of them, at most FRESH_IDS.
+    Costs 16 to 24 bytes per id, and a Python object for an eighth of those added one by one, at most
+    FRESH_IDS.
     """
 
-    __slots__ = ("_fresh", "_most_fresh", "_runs")
+    __slots__ = ("_fresh", "_most_fresh", "_settled")
 
     def __init__(self) -> None:
-        self._runs: list[npt.NDArray[np.bytes_]] = []
+        self._settled: IdSet | None = None  # an empty one takes 4 KiB, and most windows are small
         self._fresh: set[bytes] = set()
         self._most_fresh = LEAST_FRESH_IDS
 
     def __contains__(self, pack_id: bytes) -> bool:
-        return pack_id in self._fresh or any(_holds(run, pack_id) for run in self._runs)
+        if pack_id in self._fresh:
+            return True
+        return self._settled is not None and self._settled.holds_one(
+            int.from_bytes(pack_id[:HALF_BYTES], "little"), int.from_bytes(pack_id[HALF_BYTES:], "little")
+        )
 
     def __iter__(self) -> Iterator[bytes]:
         yield from self._fresh
-        for run in self._runs:
-            data = run.tobytes()
-            yield from (data[first : first + ID.itemsize] for first in range(0, len(data), ID.itemsize))
+        for low, high in self._settled.runs() if self._settled else ():
+            yield from _each(low, high)
 
     def __len__(self) -> int:
-        return len(self._fresh) + sum(map(len, self._runs))
+        return len(self._fresh) + (len(self._settled) if self._settled else 0)
 
     def add(self, pack_id: bytes) -> None:
         """Add a new id of 16 bytes."""
@@ -56,40 +62,61 @@ class PackIds:
         if len(self._fresh) >= self._most_fresh:
             self._settle()
 
+    def holds(self, low: Halves, high: Halves) -> npt.NDArray[np.bool_]:
+        """Whether each id was added, bool (n,); faster if `low` is sorted."""
+        self._settle()
+        if self._settled is None:
+            return np.zeros(len(low), np.bool_)
+        return self._settled.holds(low, high)
+
+    def add_many(self, low: Halves, high: Halves) -> None:
+        """Add new ids, `low` ascending."""
+        self._settle_run(low, high)
+
     @classmethod
     def of(cls, stored: Sequence[memoryview]) -> Self:
-        """Build a set from ids given in parts, without more memory than the result takes."""
-        ids, left = cls(), sum(map(len, stored)) // ID.itemsize
-        parts = (np.frombuffer(part, ID) for part in stored)
-        rest = np.empty(0, ID)
-        while left:
-            run, filled = np.empty(min(left, RUN_IDS), ID), 0
-            while filled < len(run):
-                rest = rest if len(rest) else next(parts)
-                taken = min(len(rest), len(run) - filled)
-                run[filled : filled + taken], rest = rest[:taken], rest[taken:]
-                filled += taken
-            run.sort()
-            ids._runs.append(run)
-            left -= len(run)
+        """Build a set from ids given in parts, RESTORED_IDS at a time."""
+        ids, waiting, count = cls(), [], 0
+        for part in stored:
+            waiting.append(part)
+            count += len(part) // ID_BYTES
+            if count >= RESTORED_IDS:
+                ids._settle_run(*_sorted(b"".join(waiting)))
+                waiting, count = [], 0
+        if waiting:
+            ids._settle_run(*_sorted(b"".join(waiting)))
         return ids
 
+    def _settle_run(self, low: Halves, high: Halves) -> None:
+        if self._settled is None:
+            self._settled = IdSet()
+        self._settled.add(low, high)
+
     def _settle(self) -> None:
-        """Sort the fresh ids into the last run, or into a new one when that is full."""
-        fresh = np.sort(np.frombuffer(b"".join(self._fresh), ID))
-        if self._runs and len(self._runs[-1]) + len(fresh) <= RUN_IDS:
-            # Two sorted runs in a row are what a stable sort merges in one pass.
-            self._runs[-1] = np.sort(np.concatenate((self._runs[-1], fresh)), kind="stable")
-        else:
-            self._runs.append(fresh)
-        self._fresh = set()
-        # A share of the last run: many windows of a few thousand ids each would else hold them in sets.
-        self._most_fresh = min(FRESH_IDS, max(LEAST_FRESH_IDS, len(self._runs[-1]) // 8))
+        """Move the fresh ids into the set of sorted runs."""
+        if not self._fresh:
+            return
+        fresh, self._fresh = self._fresh, set()
+        self._settle_run(*_sorted(b"".join(fresh)))
+        # A share of all: many windows of a few thousand ids each would else hold them in sets.
+        self._most_fresh = min(FRESH_IDS, max(LEAST_FRESH_IDS, len(self) // 8))
 
 
-def _holds(run: npt.NDArray[np.bytes_], pack_id: bytes) -> bool:
-    place = int(run.searchsorted(pack_id))
-    return place < len(run) and run[place : place + 1].tobytes() == pack_id
+def joined(low: Halves, high: Halves) -> bytes:
+    """Ids one behind the other, as they are stored."""
+    return np.stack((low, high), axis=1).tobytes()
+
+
+def _each(low: Halves, high: Halves) -> Iterator[bytes]:
+    data = joined(low, high)
+    return (data[first : first + ID_BYTES] for first in range(0, len(data), ID_BYTES))
+
+
+def _sorted(ids: bytes) -> tuple[Halves, Halves]:
+    """The halves of joined ids, sorted by the lower one."""
+    halves = np.frombuffer(ids, "<u8").reshape(-1, 2)
+    order = halves[:, 0].argsort()
+    return halves[order, 0], halves[order, 1]
 
 
 class WindowIds:
@@ -105,6 +132,25 @@ class WindowIds:
         """Add a new id to a window."""
         self.by_window.setdefault(window, PackIds()).add(pack_id)
         self._unstored.setdefault(window, []).append(pack_id)
+
+    def add_many(self, window: Window, ids: bytes, low: Halves, high: Halves) -> None:
+        """Add new ids to a window.
+
+        Parameters
+        ----------
+        window : of all of them.
+        ids : one behind the other.
+        low, high : their halves, uint64, `low` ascending.
+        """
+        known = self.by_window.get(window)
+        if known is None:
+            known = self.by_window[window] = PackIds()
+        if len(low) <= FEW_IDS:
+            for first in range(0, len(ids), ID_BYTES):
+                known.add(ids[first : first + ID_BYTES])
+        else:
+            known.add_many(low, high)
+        self._unstored.setdefault(window, []).append(ids)
 
     def forget(self, window: Window) -> list[row_keys.IdsKey]:
         """Drop a window; return the keys of its stored rows."""

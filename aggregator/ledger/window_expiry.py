@@ -3,6 +3,9 @@
 import heapq
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
+
 from aggregator.ledger.row_keys import Window
 from aggregator.ledger.terms import Terms
 
@@ -23,6 +26,17 @@ class WindowEnds:
             self._known.add(window)
             heapq.heappush(self._closing, (terms.closes_at(window[1]), window))
             heapq.heappush(self._dying, (terms.dies_at(window[1]), window))
+
+    def between(self, first_ms: int, last_ms: int) -> npt.NDArray[np.int64]:
+        """When tracked windows close or die within these times, unix milliseconds."""
+        due = [
+            end * 1000
+            for heap in (self._closing, self._dying)
+            if heap and heap[0][0] * 1000 <= last_ms
+            for end, _ in heap
+            if first_ms <= end * 1000 <= last_ms
+        ]
+        return np.array(due, np.int64)
 
     def closed(self, watermark_ms: int) -> Iterator[Window]:
         """Windows closed since the last call: they accept no more packs."""

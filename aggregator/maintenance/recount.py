@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from aggregator.deployment import Deployment
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.runs.run import Integers
 from aggregator.ledger.terms import Terms, untouched_window
 from aggregator.maintenance.ledger_reader import reader_of
 
-Integers = npt.NDArray[np.int64]
 Counted = dict[row_keys.Key, bytes]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import structlog
 
 from aggregator.deployment import Deployment
-from aggregator.ledger.outcomes import Headers
+from aggregator.ledger.runs.run import Run
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.owner import PartitionOwner, RecordSource
 from aggregator.partition.timing import DEFAULT, PartitionTiming
@@ -38,13 +38,11 @@ class Assignment:
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
 
-    def offer(
-        self, partition: int, offset: int, append_ms: int, record: bytes, headers: Headers = ()
-    ) -> None:
-        """Pass a delivered record and its headers to its partition's owner, if any."""
+    def offer(self, partition: int, run: Run) -> None:
+        """Pass delivered records to their partition's owner, if any."""
         owner = self._owners.get(partition)
         if owner is not None:
-            owner.offer(offset, append_ms, record, headers)
+            owner.offer(run)
 
     async def assign(self, partitions: Iterable[int], source: RecordSource) -> None:
         """Own exactly these partitions; discard all former ledgers first."""

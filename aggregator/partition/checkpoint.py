@@ -12,7 +12,7 @@ import msgspec
 from aggregator.estimation.estimator import Estimator
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.acceptance import OTHER_PARAMETERS
-from aggregator.ledger.counts import Changes
+from aggregator.ledger.counting.counts import Changes
 from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.ledger.row_keys import Window
 from aggregator.partition.ledger_store import Outgoing

@@ -10,15 +10,19 @@ from typing import Any
 
 import aiokafka.conn
 import faust
+import numpy as np
 from aiokafka.errors import KafkaError
+from aiokafka.structs import ConsumerRecord
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
+from aggregator.ledger.runs.run import Run
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.failures import RecordsLostError
-from aggregator.partition.fair_fetching import FairFetching
+from aggregator.partition.fetching.fair_fetching import FairFetching
+from aggregator.partition.fetching.offset_chain import BrokenChainError, OffsetChain
+from aggregator.partition.fetching.run_fetching import ask_for_runs
 from aggregator.partition.ledger_store import STORE_ERRORS
-from aggregator.partition.offset_chain import BrokenChainError, OffsetChain
 from aggregator.topics.names import Topics
 
 IDLE_SECONDS = 0.1
@@ -27,7 +31,7 @@ READ_AHEAD_BYTES = 4 * 2**20  # of a broker's answer, which is read into memory 
 
 
 class ExactApp(faust.App):
-    """A Faust app that hands every delivered record to its partition's owner."""
+    """A Faust app that hands every delivered run to its partition's owner."""
 
     owners: Assignment
     topics_of_deployment: Topics
@@ -49,6 +53,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         aiokafka.conn.READER_LIMIT = READ_AHEAD_BYTES
         consumer = super()._create_worker_consumer(transport)
+        ask_for_runs(consumer)
         consumer._fetch_max_wait_ms = FETCH_WAIT_MILLISECONDS
         return consumer
 
@@ -120,8 +125,10 @@ class Consumer(driver.Consumer):
         """Keep fetching: a full stream blocks its feeder anyway; Faust sleeps 1 s if all are full."""
 
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
-        """Wrap all records fetched from a partition in one message: each message costs Faust 0.1 ms."""
-        message = super()._to_message(tp, record[-1])
+        """Wrap all runs fetched from a partition in one message: each message costs Faust 0.1 ms."""
+        offset, append_ms = int(record[-1].offsets[-1]), int(record[-1].append_ms[-1])
+        last = ConsumerRecord(tp.topic, tp.partition, offset, append_ms, 1, None, b"", None, -1, 0, ())
+        message = super()._to_message(tp, last)
         message.value = record
         return message
 
@@ -144,10 +151,11 @@ class Consumer(driver.Consumer):
             tp: [batch] for tp, chain in chains.items() if (batch := await self._admit(tp, chain, fetched))
         }
 
-    async def _admit(self, tp: TP, chain: OffsetChain, fetched: Mapping[TP, list[Any]]) -> list[Any]:
-        """Records that continue the chain; otherwise drop them and the chain, so that its owner rewinds."""
+    async def _admit(self, tp: TP, chain: OffsetChain, fetched: Mapping[TP, list[Run]]) -> list[Run]:
+        """Runs that continue the chain; otherwise drop them and the chain, so that its owner rewinds."""
         batch = fetched.get(tp, [])
-        offsets, beyond = [record.offset for record in batch], self._fetcher_position(tp)
+        offsets = np.concatenate([run.offsets for run in batch]) if batch else ()
+        beyond = self._fetcher_position(tp)
         # After retention deletes its position, the fetcher silently continues at the log's start.
         hole = chain.first_hole(offsets, beyond)
         was_deleted = hole is not None and await self._begins_beyond(tp, hole)

@@ -1,6 +1,6 @@
 """The life of one owned partition: open its ledger, count, checkpoint, estimate; discard all on failure.
 
-Rule 1: one gate. `offer` counts a record iff it follows the ledger's position. Records that Faust delivers
+Rule 1: one gate. `offer` counts records iff they follow the ledger's position. Records that Faust delivers
 twice, late or out of order are ignored here; records that it loses are fetched again.
 Rule 2: nothing is repaired. After any failure the ledger is read again from committed rows.
 """
@@ -14,13 +14,14 @@ from aggregator.deployment import Deployment
 from aggregator.estimation.estimator import Estimator
 from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import Headers, PackOutcomes
+from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.ledger.runs.run import Run
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.checkpoint import compose, take
 from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
+from aggregator.partition.fetching.offset_chain import OffsetChain
 from aggregator.partition.ledger_checks import check_partition, decoded, log_was_cut, published, restored
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
-from aggregator.partition.offset_chain import OffsetChain
 from aggregator.partition.readiness import Readiness
 from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.topics.partition_reader import RowReader
@@ -68,21 +69,24 @@ class PartitionOwner:
         self._publish_at = 0.0
         self._counted_at = 0.0
 
-    def offer(self, offset: int, append_ms: int, record: bytes, headers: Headers = ()) -> None:
-        """Count a delivered record if it is the next one; ignore it otherwise.
-
-        Headers only explain a rejection.
-        """
+    def offer(self, run: Run) -> None:
+        """Count those of the delivered records that come next, without a gap; ignore the others."""
         ledger, chain = self._ledger, self.source.chain(self.partition)
-        if ledger is None or chain is None or offset != chain.follows(ledger.position):
+        if ledger is None or chain is None or not len(run):
             return
+        place = chain.following(ledger.position, run.offsets)
+        if place.start == place.stop:
+            return
+        following = run.part(place.start, place.stop)
         try:
-            outcome = ledger.apply(offset, append_ms, record)
-            self._outcomes.count_outcome(outcome)
-            if headers:
-                self._outcomes.name_rejection(offset, outcome, headers, self._names)
-        except Exception as error:  # noqa: BLE001 - rule 2: the record may be half counted
-            self._ledger, self._failure = None, uncounted(self.partition, offset, error)
+            outcome = ledger.apply_run(following)
+            self._outcomes.count_run(outcome)
+            for number, rejection in outcome.rejections:
+                if headers := following.headers_of(number):
+                    offset = int(following.offsets[number])
+                    self._outcomes.name_rejection(offset, rejection, headers, self._names)
+        except Exception as error:  # noqa: BLE001 - rule 2: the records may be half counted
+            self._ledger, self._failure = None, uncounted(self.partition, ledger.position, error)
             return
         self._counted_at = time.monotonic()
 

@@ -14,6 +14,8 @@ ResultRow = Mapping[str, float | str]
 #: Results of each part, in the order of the tables. Each is replaced when its benchmark runs again.
 PARTS = {
     "counting": "One worker, a log that is full before it starts; `bench.aggregator.throughput`.",
+    "in memory": "A worker's own work on packs that a fetch has brought, without Kafka; one core; "
+    "`bench.aggregator.in_memory`.",
     "memory": "What collections add to a worker that owns all 4 partitions, one window each; "
     "`bench.aggregator.memory`.",
     "opening": "Opening a ledger of 10,000 rows of 128 counters each; `bench.aggregator.opening`.",

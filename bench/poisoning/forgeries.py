@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.ledger.bit_counting import count_bits
+from aggregator.ledger.counting.bit_counting import count_bits
 from bench.estimators.populations import report_counts
 from estimators.mechanisms.bloom_filter import bloom_rows
 from estimators.mechanisms.krr import KRR

@@ -11,7 +11,8 @@ from tests.architecture.imports import MODULES
 CAUGHT_INSIDE = {
     "aggregator.ledger.acceptance.Rejection": "the ledger, which counts it by reason",
     "aggregator.partition.failures.RecordNotCountedError": "the owner, which opens the ledger again",
-    "aggregator.partition.offset_chain.BrokenChainError": "the consumer, which rewinds",
+    "aggregator.partition.fetching.offset_chain.BrokenChainError": "the consumer, which rewinds",
+    "aggregator.partition.fetching.record_batches.DamagedBatchError": "PartitionRuns, and aiokafka says why",
     "deploy.cluster.connection.causes.LoginWanted": "cause_of, which says the cause and the remedy",
     "deploy.cluster.connection.causes.NotKafka": "cause_of",
     "deploy.cluster.connection.causes.PlaintextPort": "cause_of",

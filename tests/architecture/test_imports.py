@@ -16,6 +16,7 @@ OF_PRODUCERS = (
     "producers.wire",
     "producers.metrics.metric",
     "producers.transport.cluster",
+    "producers.transport.id_set",
     "producers.transport.publication",
     "producers.transport.publication_reader",
 )  # what the aggregator may import
@@ -23,6 +24,7 @@ RELAY_OF_PRODUCERS = (
     "producers.wire",
     "producers.metrics.metric",
     "producers.transport.cluster",
+    "producers.transport.id_set",
     "producers.transport.uploads",
     "producers.randomization",
 )
@@ -43,7 +45,7 @@ ORDER = {
         "responders", "config", "pipeline", "producer",
     ),
     "relay": (
-        "keys", "control", "columns", "intake", "upload_ids", "windows", "acceptance", "sealing", "fold",
+        "keys", "control", "columns", "intake", "windows", "acceptance", "sealing", "fold",
         "recovery", "service",
     ),
     "edge": ("metrics", "intake", "signing_key", "collection_list", "tls", "sending", "web", "server"),

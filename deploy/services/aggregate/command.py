@@ -13,6 +13,7 @@ import click
 from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
+from aggregator.partition.fetching.freed_memory import keep_freed_memory
 from aggregator.worker import WorkerError, run_worker
 from deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deploy.cli.signals import handle, leave_at_once
@@ -80,6 +81,7 @@ def aggregate(
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True
     try:
+        keep_freed_memory()
         asyncio.run(
             run_worker(
                 deployment,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.counts import StateRecord
+from aggregator.ledger.counting.counts import StateRecord
 from estimators.collection import Collection
 from tests.support.aggregator.builders import (
     FRUIT,

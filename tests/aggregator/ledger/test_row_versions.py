@@ -11,7 +11,7 @@ from crc32c import crc32c
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
-from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, tallies_of
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, run_of, tallies_of
 from tests.support.aggregator.owner_runs import NOW_MS, Broker, Running, packs, position, served_from_memory
 from tests.support.paths import VECTORS
 
@@ -43,8 +43,8 @@ def count_on(broker: Broker, number: int) -> None:
         async with Running(broker) as running:
             first = position(broker)
             broker.fetch(first, first + 1)
-            running.owner.offer(first, NOW_MS, record_of(number=number))
-            running.owner.offer(first + 1, NOW_MS, record_of(number=0))
+            running.owner.offer(run_of(first, NOW_MS, record_of(number=number)))
+            running.owner.offer(run_of(first + 1, NOW_MS, record_of(number=0)))
 
     asyncio.run(run())
 

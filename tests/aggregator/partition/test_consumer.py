@@ -3,17 +3,17 @@
 import asyncio
 import socket
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import pytest
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from aggregator.ledger.runs.run import Run
 from aggregator.partition import faust_app
 from aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
 from aggregator.partition.faust_app import COUNTING_SECONDS, _count, build_app
-from tests.support.aggregator.builders import DEPLOYMENT
+from tests.support.aggregator.builders import DEPLOYMENT, LogRecord
 
 SOURCE = TP("deniable-reports", 3)
 
@@ -35,20 +35,9 @@ def new_consumer():
         consumer._thread.thread_loop.close()
 
 
-def record(offset):
-    return SimpleNamespace(
-        topic=SOURCE.topic,
-        partition=SOURCE.partition,
-        offset=offset,
-        timestamp=1000 * offset,
-        timestamp_type=1,
-        headers=(),
-        key=None,
-        value=b"pack",
-        checksum=None,
-        serialized_key_size=-1,
-        serialized_value_size=4,
-    )
+def run_until(end, first=0):
+    """A run of the offsets first..end-1."""
+    return Run.of(LogRecord(offset, 1000 * offset, b"pack") for offset in range(first, end))
 
 
 class Offers:
@@ -60,9 +49,9 @@ class Offers:
     def monotonic(self):
         return self.now
 
-    def offer(self, partition, offset, append_ms, value, headers):
+    def offer(self, partition, run):
         self.now += self.seconds
-        self.taken.append((partition, offset, append_ms, value))
+        self.taken.append((partition, run.offsets.tolist()))
 
 
 def test_faust_client_uses_our_fetch_wait():
@@ -97,7 +86,7 @@ def test_client_listens_until_an_answer_arrives():
     assert asyncio.run(limit_of_a_reader()) == READ_AHEAD_BYTES > 2**16
 
 
-def test_records_of_one_fetch_and_partition_are_one_message():
+def test_runs_of_one_fetch_and_partition_are_one_message():
     """A message costs Faust more than its pack costs us. Its codec "raw" must pass a list through."""
 
     async def event_of(records):
@@ -105,9 +94,11 @@ def test_records_of_one_fetch_and_partition_are_one_message():
             message = consumer._to_message(SOURCE, records)
             return await consumer.app.agents["count"].channel.decode(message, propagate=True)
 
-    records = [record(offset) for offset in (7, 8, 9)]
-    event = asyncio.run(event_of(records))
-    assert (event.message.tp, event.message.offset, event.value) == (SOURCE, 9, records)
+    runs = [run_until(9, first=7), run_until(10, first=9)]
+    event = asyncio.run(event_of(runs))
+    message = event.message
+    assert (message.tp, message.partition, message.offset, message.timestamp) == (SOURCE, 3, 9, 9.0)
+    assert event.value == runs
 
 
 def test_full_stream_does_not_stop_fetching():
@@ -122,28 +113,29 @@ def test_full_stream_does_not_stop_fetching():
     assert asyncio.run(active_when_full()) == {SOURCE}
 
 
-@pytest.mark.parametrize(("seconds", "turns"), [(0, 0), (COUNTING_SECONDS, 20)])
+@pytest.mark.parametrize(("seconds", "turns"), [(0, 0), (COUNTING_SECONDS, 10)])
 def test_other_tasks_run_while_a_fetch_is_counted(seconds, turns, monkeypatch):
     offers = Offers(seconds)
     monkeypatch.setattr(faust_app, "time", offers)
+    monkeypatch.setattr(faust_app, "COUNTED_RECORDS", 5)
 
     async def counted():
         had = 0
 
         async def other():
             nonlocal had
-            while len(offers.taken) < 20:
+            while len(offers.taken) < 10:
                 await asyncio.sleep(0)
-                had += len(offers.taken) < 20
+                had += len(offers.taken) < 10
 
         task = asyncio.create_task(other())
         await asyncio.sleep(0)
-        await _count(offers, [record(offset) for offset in range(20)])
+        await _count(offers, 3, [run_until(30), run_until(50, first=30)])
         await task
         return had
 
     had = asyncio.run(counted())
-    assert offers.taken == [(3, offset, 1000 * offset, b"pack") for offset in range(20)]
+    assert offers.taken == [(3, list(range(first, min(first + 5, 50)))) for first in range(0, 50, 5)]
     assert had == max(turns - 1, 0)
 
 

@@ -14,7 +14,7 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.partition import owner as owner_module
 from aggregator.partition.ledger_store import Outgoing
 from aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
-from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of
+from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
@@ -197,7 +197,7 @@ def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None
             await running.stored()
             running.owner.timing = replace(QUICK, publish=1000)
             await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
-            running.owner.offer(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack")
+            running.owner.offer(run_of(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack"))
             await running.until(
                 lambda: any(r.topic == TOPICS.counts and r.value is None for r in last(broker))
             )

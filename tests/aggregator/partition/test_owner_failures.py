@@ -10,16 +10,15 @@ import pytest
 from aiokafka.errors import KafkaError
 from structlog.testing import capture_logs
 
-from aggregator.ledger.tally import Tally
+from aggregator.ledger.counting.tally import Tally
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition import owner as owner_module
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.failures import RecordsLostError
+from aggregator.partition.fetching.offset_chain import OffsetChain
 from aggregator.partition.ledger_store import LedgerStore
-from aggregator.partition.offset_chain import OffsetChain
 from aggregator.partition.timing import PartitionTiming
-from producers import wire
-from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row
+from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
@@ -66,7 +65,7 @@ def test_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest
                 await asyncio.sleep(0.001)
             broker.failures.append(KafkaError("gone"))
             broker.now_ms += 1
-            owners.offer(0, 0, NOW_MS, b"no pack")
+            owners.offer(0, run_of(0, NOW_MS, b"no pack"))
             await unwinding.wait()
             opened = len(broker.rewinds)
             await owners.release()
@@ -91,15 +90,15 @@ def test_record_that_fails_half_counted_is_counted_again(
     kind: type[Exception], reason: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of it may be counted, so that ledger is discarded."""
-    add = Tally.add
+    add = Tally.add_counts
 
-    def fail_once(self: Tally, pack: wire.Pack) -> None:
-        monkeypatch.setattr(Tally, "add", add)
+    def fail_once(self: Tally, *counted: object) -> None:
+        monkeypatch.setattr(Tally, "add_counts", add)
         raise kind("payload")
 
     async def run() -> None:
         async with Running(broker) as running:
-            monkeypatch.setattr(Tally, "add", fail_once)
+            monkeypatch.setattr(Tally, "add_counts", fail_once)
             broker.fetch(0)
             assert running.owner._ledger is not None
             lost = weakref.ref(running.owner._ledger)

@@ -8,7 +8,7 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from aggregator.topics.names import Topics
-from tests.support.aggregator.builders import TOPICS, record_of
+from tests.support.aggregator.builders import TOPICS, record_of, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
@@ -39,7 +39,7 @@ def test_stalled_counting_is_not_ready(broker: Broker) -> None:
             assert stalled(running) == 1
             await running.until(lambda: broker.rewinds == [0, 0])
             broker.fetch(0)
-            running.owner.offer(0, NOW_MS, b"no pack")
+            running.owner.offer(run_of(0, NOW_MS, b"no pack"))
             await running.until(lambda: running.owner.readiness.reason_not_ready is None)
             assert stalled(running) == 0
 
@@ -61,7 +61,7 @@ def test_unstorable_record_stalls_the_partition(broker: Broker) -> None:
             while not condition():
                 if broker.current is not None and broker.current.cursor == 0:
                     broker.fetch(0)
-                running.owner.offer(0, NOW_MS, b"no pack")
+                running.owner.offer(run_of(0, NOW_MS, b"no pack"))
                 ready.add(running.owner.readiness.reason_not_ready is None)
                 await asyncio.sleep(0.001)
             return ready
@@ -129,13 +129,13 @@ def test_pack_is_counted_once_when_committed(broker: Broker) -> None:
             shown = []
             broker.fetch(0, 1)
             broker.failures.append(KafkaError("fenced"))
-            broker.while_committing = lambda: running.owner.offer(1, NOW_MS, b"no pack")
-            running.owner.offer(0, NOW_MS, record_of())
+            broker.while_committing = lambda: running.owner.offer(run_of(1, NOW_MS, b"no pack"))
+            running.owner.offer(run_of(0, NOW_MS, record_of()))
             await running.until(lambda: len(broker.rewinds) == 2)
             shown.append(value("deniable_reports_total", COUNTED))
             broker.fetch(0, 1)
-            running.owner.offer(0, NOW_MS, record_of())
-            running.owner.offer(1, NOW_MS, b"no pack")
+            running.owner.offer(run_of(0, NOW_MS, record_of()))
+            running.owner.offer(run_of(1, NOW_MS, b"no pack"))
             await running.stored()
             shown.append(value("deniable_reports_total", COUNTED))
             shown.append(value("deniable_packs_rejected_total", {"reason": "malformed"}))
@@ -155,7 +155,7 @@ def test_estimate_is_published_once_committed(broker: Broker, monkeypatch: pytes
     async def run() -> None:
         async with Running(broker, replace(QUICK, estimate=0.0)) as running:
             broker.fetch(0)
-            running.owner.offer(0, NOW_MS, record_of(reports=[0] * 9))
+            running.owner.offer(run_of(0, NOW_MS, record_of(reports=[0] * 9)))
             await running.until(lambda: len(broker.rewinds) == 2)
             assert published() == 0
             broker.refused_topic = None

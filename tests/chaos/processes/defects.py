@@ -6,9 +6,10 @@ They patch the worker's process, not the product's code.
 import uuid
 from typing import Any
 
+from aggregator.ledger.runs.run import Run
 from aggregator.partition import ledger_store
 from aggregator.partition.consumer import Consumer
-from aggregator.partition.offset_chain import OffsetChain
+from aggregator.partition.fetching.offset_chain import OffsetChain
 from aggregator.partition.owner import PartitionOwner
 from aggregator.topics.names import Topics
 
@@ -34,25 +35,19 @@ def no_gate() -> None:
     offer = PartitionOwner.offer
 
     class Agreeable:
-        """Replacement for a chain: every record counts as the next one."""
+        """Replacement for a chain: all delivered records count as the next ones."""
 
-        def __init__(self, offset: int) -> None:
-            self.offset = offset
-
-        def follows(self, _: int) -> int:
-            return self.offset
+        def following(self, _: int, offsets: Any) -> slice:
+            return slice(0, len(offsets))
 
     class AnyChain:
-        def __init__(self, offset: int) -> None:
-            self.offset = offset
-
         def chain(self, _: int) -> Any:
-            return Agreeable(self.offset)
+            return Agreeable()
 
-    def offer_anything(self: PartitionOwner, offset: int, *record: Any) -> None:
-        source, self.source = self.source, AnyChain(offset)
+    def offer_anything(self: PartitionOwner, run: Run) -> None:
+        source, self.source = self.source, AnyChain()
         try:
-            offer(self, offset, *record)
+            offer(self, run)
         finally:
             self.source = source
 

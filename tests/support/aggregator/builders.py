@@ -15,9 +15,11 @@ from aggregator.estimation import window_estimate
 from aggregator.estimation.estimator import Estimator
 from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.bit_counting import add_pack
+from aggregator.ledger.counting.bit_counting import add_pack
 from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.outcomes import Headers
 from aggregator.ledger.row_keys import Window
+from aggregator.ledger.runs.run import Run
 from aggregator.ledger.terms import terms_of
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.ledger_store import Outgoing
@@ -98,6 +100,21 @@ def record_of(
 ) -> bytes:
     """Build the Kafka record of a pack of `pack_of`."""
     return wire.encode(pack_of(collection, window_start, number, reports, cohort, partition))
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """A record as a Kafka client returns it."""
+
+    offset: int
+    timestamp: int
+    value: bytes | None
+    headers: Headers = ()
+
+
+def run_of(offset: int, append_ms: int, record: bytes | None, headers: Headers = ()) -> Run:
+    """A run of one record."""
+    return Run.of([LogRecord(offset, append_ms, record, headers)])
 
 
 def new_ledger(partition: int = 0) -> Ledger:

@@ -9,8 +9,8 @@ from aiokafka.errors import KafkaError
 from aggregator.ledger import row_keys, row_values
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition import owner as owner_module
+from aggregator.partition.fetching.offset_chain import OffsetChain
 from aggregator.partition.ledger_store import Outgoing
-from aggregator.partition.offset_chain import OffsetChain
 from aggregator.partition.owner import PartitionOwner
 from aggregator.partition.timing import PartitionTiming
 from aggregator.topics.partition_reader import fold
@@ -23,6 +23,7 @@ from tests.support.aggregator.builders import (
     TOPICS,
     MemoryLog,
     record_of,
+    run_of,
 )
 
 NOW_MS = T0 * 1000
@@ -136,7 +137,7 @@ class Running:
 
     def offer(self, *offsets: int) -> None:
         for offset in offsets:
-            self.owner.offer(offset, NOW_MS, record_of(number=offset))
+            self.owner.offer(run_of(offset, NOW_MS, record_of(number=offset)))
 
     async def stored(self) -> None:
         """Wait for the next transaction."""

@@ -18,11 +18,11 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from producers import wire
+from producers.transport.id_set import IdSet
 from relay import acceptance, fold, intake
 from relay.control import decode_control, encode_marker
 from relay.fold import Fold, RelayBatch, Start
 from relay.recovery import NO_SETTINGS, Ends, Position
-from relay.upload_ids import UploadIds
 from tests.support.relay.logs import KEYS
 
 IDLE_SECONDS = 0.5  # then a batch ends though it is not full
@@ -124,7 +124,7 @@ def main() -> None:
     order = json.loads(sys.argv[1])
     shorten_lives(order["early_seconds"])
     if order.get("defect") == "no upload ids":
-        UploadIds.add = lambda self, low, high: None
+        IdSet.add = lambda self, low, high: None
     consumer = KafkaConsumer(
         bootstrap_servers=order["servers"],
         group_id=order["uploads"],

@@ -16,11 +16,11 @@ import numpy as np
 from crc32c import crc32c
 
 from producers import wire
+from producers.transport.id_set import IdSet
 from producers.transport.uploads.frame import encode_frame
 from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
 from relay.control import Intake, RelaySettings, encode_marker, encode_settings
 from relay.fold import Fold, Start
-from relay.upload_ids import UploadIds
 from tests.support.relay.logs import BEGIN, KEYS
 
 KRR = Intake(11, wire.KRR_NUMBER, 100, 1, 3600, 60)
@@ -86,7 +86,7 @@ def main() -> None:
 def ids_of(millions: int) -> None:
     """Print what this many ids cost, from sorted rows and from the log."""
     count, words = millions * 1_000_000, np.random.default_rng(1)
-    ids, began = UploadIds(), time.process_time()
+    ids, began = IdSet(), time.process_time()
     for _ in range(count // UPLOADS):
         ids.add(np.sort(words.integers(0, 2**64, UPLOADS, np.uint64)), np.zeros(UPLOADS, np.uint64))
     added = time.process_time() - began

@@ -34,8 +34,9 @@ class Size(NamedTuple):
 
 
 FULL = (
-    Size(1, 400_000, 3),
-    Size(100, 500_000, 3),
+    Size(1, 3_000_000, 3),
+    Size(10, 2_000_000, 3),
+    Size(100, 900_000, 3),
     Size(1000, 120_000, 3, peers=("bytewax", "quixstreams"), goal=6_000_000),
     Size(10_000, 16_000, 3, goal=12_000_000),
 )

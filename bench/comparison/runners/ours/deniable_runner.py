@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from aggregator.ledger.bit_counting import add_pack, is_countable
+from aggregator.ledger.counting.bit_counting import add_pack, is_countable
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor

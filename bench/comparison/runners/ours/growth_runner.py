@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimation import window_estimate
-from aggregator.ledger.bit_counting import add_pack, is_countable
+from aggregator.ledger.counting.bit_counting import add_pack, is_countable
 from aggregator.ledger.ledger import Ledger
 from aggregator.partition import checkpoint
 from aggregator.records.window_counts import WindowCounts

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 
-from aggregator.ledger import acceptance, tally
-from aggregator.ledger.acceptance import Acceptance
+from aggregator.ledger import ledger as ledger_module
 from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.pack_ids import PackIds, WindowIds
+from aggregator.ledger.pack_ids import WindowIds
+from aggregator.ledger.runs import good_packs, pack_columns, tally_groups
 from aggregator.partition import checkpoint
 from aggregator.topics.names import Topics
 from bench.comparison.runners.ours import deniable_runner, ledgers
@@ -32,14 +32,14 @@ F, P, Q = 0.5, 0.5, 0.75
 REST = "all else"
 
 WORKER = (
-    Stage("checksums", wire, "crc32c"),
-    Stage("reading headers", wire, "decode"),
-    Stage("acceptance", Acceptance, "accept"),
-    Stage("looking for duplicates", PackIds, "__contains__"),
-    Stage("looking for duplicates", WindowIds, "add"),
-    Stage("range checks", acceptance, "is_countable"),
-    Stage("counting", tally, "add_pack"),
-    Stage("bookkeeping of the ledger", Ledger, "apply"),
+    Stage("checksums", pack_columns, "_checksums"),
+    Stage("reading headers", good_packs, "decoded"),
+    Stage("acceptance", ledger_module, "packs_of"),
+    Stage("looking for duplicates", ledger_module, "good_packs"),
+    Stage("looking for duplicates", WindowIds, "add_many"),
+    Stage("grouping by window and cohort", tally_groups, "_grouped"),
+    Stage("counting", ledger_module, "add"),
+    Stage("bookkeeping of the ledger", Ledger, "apply_run"),
     Stage("rows of a checkpoint", checkpoint, "take"),
     Stage("rows of a checkpoint", checkpoint, "compose"),
 )
@@ -70,10 +70,13 @@ PRODUCER = (
 def _worker(collection: Collection, count: int, pack_reports: int) -> Callable[[], object]:
     """From records to counts, with a checkpoint when all are counted."""
     records = ledgers.spread([collection], count // pack_reports, pack_reports)
+    runs = ledgers.runs(records)
     topics = Topics("bench-", 4)
 
     def once() -> None:
-        ledger = ledgers.count(ledgers.opened([collection]), records)
+        ledger = ledgers.opened([collection])
+        for run in runs:
+            ledger.apply_run(run)
         checkpoint.compose(checkpoint.take(ledger, closed_until_ms=ledgers.WINDOW * 1000), topics)
 
     return _watched(once, WORKER, count)

@@ -7,11 +7,13 @@ import numpy as np
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.ledger import row_keys
 from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.runs.run import Run
 from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from producers import wire
 
 WINDOW = 1_767_225_600  # its start, unix seconds
+RUN_BYTES = 2 * 2**20
 
 
 def record_of(collection: Collection, cohort: int, reports: int, number: int) -> bytes:
@@ -49,6 +51,23 @@ def count(ledger: Ledger, records: Sequence[bytes]) -> Ledger:
     for offset, record in enumerate(records, ledger.position):
         ledger.apply(offset, WINDOW * 1000, record)
     return ledger
+
+
+def runs(records: Sequence[bytes]) -> list[Run]:
+    """The records as runs, each about as large as what a fetch brings."""
+    size = max(1, RUN_BYTES // len(records[0]))
+    lengths = np.array([len(record) for record in records], np.int64)
+    return [
+        Run(
+            b"".join(records[first : first + size]),
+            np.arange(first, min(first + size, len(records))),
+            np.full(len(lengths[first : first + size]), WINDOW * 1000),
+            lengths[first : first + size].cumsum() - lengths[first : first + size],
+            lengths[first : first + size],
+            lambda _: (),
+        )
+        for first in range(0, len(records), size)
+    ]
 
 
 def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[bytes]:

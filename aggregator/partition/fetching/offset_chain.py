@@ -7,7 +7,11 @@ records removed by compaction.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Offsets = Sequence[int] | npt.NDArray[np.int64]
 
 
 class BrokenChainError(Exception):
@@ -26,20 +30,21 @@ class OffsetChain:
         self.fetched_until = start
         self._follower: dict[int, int] = {}  # offset before a hole -> offset of the record after it
 
-    def first_hole(self, offsets: Sequence[int], fetched_until: int) -> int | None:
+    def first_hole(self, offsets: Offsets, fetched_until: int) -> int | None:
         """Lowest offset that a fetch skipped, None if it skipped none; parameters: see `admit`.
 
         It is a hole of the log, or a record that retention deleted first: compare the log's start.
         """
-        if not offsets:
+        if not len(offsets):
             return self.cursor if fetched_until > self.cursor else None
         if offsets[0] > self.cursor:
             return self.cursor
-        if offsets[-1] - offsets[0] != len(offsets) - 1:
-            return next(before + 1 for before, after in pairwise(offsets) if after != before + 1)
-        return offsets[-1] + 1 if fetched_until > offsets[-1] + 1 else None
+        if not _is_contiguous(offsets):
+            return int(offsets[int(np.argmax(np.diff(offsets) != 1))]) + 1
+        last = int(offsets[-1])
+        return last + 1 if fetched_until > last + 1 else None
 
-    def admit(self, offsets: Sequence[int], fetched_until: int) -> None:
+    def admit(self, offsets: Offsets, fetched_until: int) -> None:
         """Append the records of one fetch.
 
         Parameters
@@ -51,16 +56,33 @@ class OffsetChain:
         ------
         BrokenChainError if a record lies before the cursor.
         """
-        if offsets:
-            contiguous = offsets[0] == self.cursor and offsets[-1] - offsets[0] == len(offsets) - 1
-            if not contiguous:
-                self._admit_with_holes(offsets)
-            self.cursor = offsets[-1] + 1
+        if len(offsets):
+            if offsets[0] != self.cursor or not _is_contiguous(offsets):
+                self._admit_with_holes(np.asarray(offsets, np.int64).tolist())
+            self.cursor = int(offsets[-1]) + 1
         self.fetched_until = max(self.cursor, fetched_until)
 
     def follows(self, position: int) -> int:
         """Offset of the next record at or after a position, beyond a hole there."""
         return self._follower.get(position, position)
+
+    def following(self, position: int, offsets: Offsets) -> slice:
+        """Which of these offsets, ascending, follow a position without a gap: a place in them, maybe empty.
+
+        They are the first one that `follows` the position, the one that follows its successor, and so on.
+        """
+        if not self._follower and _is_contiguous(offsets):
+            first = position - int(offsets[0])
+            return slice(first, len(offsets)) if 0 <= first < len(offsets) else slice(0, 0)
+        listed = np.asarray(offsets, np.int64).tolist()
+        expected, first, end = self.follows(position), 0, 0
+        for place, offset in enumerate(listed):
+            if offset == expected:
+                first, end = (place, place + 1) if not end else (first, place + 1)
+                expected = self.follows(offset + 1)
+            elif end:
+                break
+        return slice(first, end)
 
     def pass_hole(self, position: int) -> int:
         """Position beyond a hole at the end of the log, once all fetched records are counted.
@@ -78,7 +100,7 @@ class OffsetChain:
         if self._follower:
             self._follower = {before: after for before, after in self._follower.items() if before >= position}
 
-    def _admit_with_holes(self, offsets: Sequence[int]) -> None:
+    def _admit_with_holes(self, offsets: list[int]) -> None:
         cursor = self.cursor
         for offset in offsets:
             if offset < cursor:
@@ -86,3 +108,8 @@ class OffsetChain:
             if offset > cursor:
                 self._follower[cursor] = offset
             cursor = offset + 1
+
+
+def _is_contiguous(offsets: Offsets) -> bool:
+    """Whether ascending offsets have no gap; there must be one at least."""
+    return int(offsets[-1]) - int(offsets[0]) == len(offsets) - 1

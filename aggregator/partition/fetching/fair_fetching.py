@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Source = TypeVar("Source")
 Batch = TypeVar("Batch", bound=Sized)
 
-HANDED_RECORDS = 2000  # per fetch, over all partitions: well below a second of work
+HANDED_RUNS = 4  # per fetch, over all partitions: well below a second of work
 
 
 class FairFetching(Generic[Source]):
@@ -30,7 +30,7 @@ class FairFetching(Generic[Source]):
         Parameters
         ----------
         sources : partitions to fetch.
-        fetch : returns at most HANDED_RECORDS of the given sources, within the given seconds.
+        fetch : returns at most HANDED_RUNS runs of the given sources, within the given seconds.
         seconds : how long to wait for records, >= 0.
         """
         handed: Mapping[Source, Batch] = {}
@@ -39,7 +39,7 @@ class FairFetching(Generic[Source]):
         if not handed:
             self._served.clear()
             handed = await fetch(sources, seconds)
-        if sum(map(len, handed.values())) < HANDED_RECORDS:
+        if sum(map(len, handed.values())) < HANDED_RUNS:
             self._served.clear()
         else:
             self._served |= handed.keys()

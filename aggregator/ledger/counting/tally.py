@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.bit_counting import add_pack
+from aggregator.ledger.counting.bit_counting import add_pack
 from producers import wire
 
 TallyKey = tuple[int, int, int]  # fingerprint, window start, cohort
@@ -29,14 +29,30 @@ class Tally:
 
     def add(self, pack: wire.Pack) -> None:
         """Count one countable pack."""
-        if self._is_shared:
-            self.counts, self._is_shared = self.counts.copy(), False
-        add_pack(self.counts, pack)
+        add_pack(self._own_counts(), pack)
         self.reports += pack.reports
         self.packs += 1
 
+    def add_counts(self, counts: npt.NDArray[np.int64], reports: int, packs: int) -> None:
+        """Count several packs whose reports were counted together, int64 (width,)."""
+        own = self._own_counts()
+        np.add(own, counts, out=own)
+        self.reports += reports
+        self.packs += packs
+
+    def add_buckets(self, buckets: npt.NDArray[np.unsignedinteger], packs: int) -> None:
+        """Count several k-RR packs: the buckets of all their reports, each below the width."""
+        np.add.at(self._own_counts(), buckets, 1)
+        self.reports += len(buckets)
+        self.packs += packs
+
+    def _own_counts(self) -> npt.NDArray[np.int64]:
+        if self._is_shared:
+            self.counts, self._is_shared = self.counts.copy(), False
+        return self.counts
+
     def snapshot(self) -> "Tally":
-        """A read-only snapshot. The counters are copied only when this tally next counts."""
+        """A read-only snapshot. The counters are copied when this tally next counts."""
         self._is_shared = True
         return Tally(self.counts, self.reports, self.packs)
 

@@ -1,10 +1,10 @@
-"""The set of upload ids: it is a set, whatever the ids, and many ids take few runs."""
+"""The set of ids of received messages: it is a set, whatever the ids, and many ids take few runs."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.upload_ids import UploadIds
+from producers.transport.id_set import IdSet
 
 #: Few first halves, so that different ids often share one, and all lie in few places of the table.
 halves = st.integers(0, 3) | st.sampled_from([2**63, 2**64 - 1, 2**64 - 2])
@@ -18,7 +18,7 @@ def arrays(ids):
 
 @given(frames, st.sets(st.tuples(halves, halves), min_size=1))
 def test_it_is_a_set(added, asked):
-    ids, model = UploadIds(), set()
+    ids, model = IdSet(), set()
     for frame in added:
         fresh = frame - model
         assert ids.holds(*arrays(frame)).tolist() == [each in model for each in sorted(frame)]
@@ -29,7 +29,7 @@ def test_it_is_a_set(added, asked):
 
 
 def test_many_ids_are_held_after_the_table_has_grown():
-    words, ids, low, high = np.random.default_rng(1), UploadIds(), [], []
+    words, ids, low, high = np.random.default_rng(1), IdSet(), [], []
     for _ in range(300):
         low.append(np.sort(words.integers(0, 2**64, 200, np.uint64)))
         high.append(words.integers(0, 2**64, 200, np.uint64))

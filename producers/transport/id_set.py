@@ -1,25 +1,29 @@
-"""A set of upload ids that only grows, for arrays of ids.
+"""A set of 16-byte ids that only grows, for arrays of ids: receivers look up what was delivered before.
 
 A Python set takes 100 bytes an id, and a look-up of its own for each. Here an id takes 16 bytes, in runs
-sorted by its first half, and all ids of a frame are looked up in each run at once. Runs of equal size are
-merged, so n ids have about log2(n / 256) runs, and runs of RUN_IDS are left as they are.
+sorted by its first half, and all ids of a batch are looked up in each run at once. Runs of similar size are
+merged, so n ids in batches of 256 have about log2(n / 256) runs, and runs of RUN_IDS are left as they are.
 
 Nearly all ids that are looked up are new. So a table has a byte for each value of the first bits of an id,
-four to eight bytes for each id: where it has zero, the id is new, and no run is searched.
+four to eight bytes for each id, and 16 MiB at most: where it has zero, the id is new, and no run is searched.
+No step takes long: neither does a run grow beyond RUN_IDS, nor the table beyond what a cache holds.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-RUN_IDS = 1 << 21
+RUN_IDS = 1 << 20
 LEAST_SLOTS_BITS = 12
-SLOTS_PER_ID = 4  # at least
+MOST_SLOTS_BITS = 24
+SLOTS_PER_ID = 4  # at least, in a table that may still grow
 GROWTH = 2  # a run that is at most this many times the next one is merged with it
 
 Halves = NDArray[np.uint64]
 
 
-class UploadIds:
+class IdSet:
     """Ids, each given as its two halves, uint64."""
 
     __slots__ = ("_bits", "_count", "_runs", "_taken")
@@ -33,6 +37,10 @@ class UploadIds:
     def __len__(self) -> int:
         return self._count
 
+    def runs(self) -> Iterator[tuple[Halves, Halves]]:
+        """All ids, in parts."""
+        yield from self._runs
+
     def holds(self, low: Halves, high: Halves) -> NDArray[np.bool_]:
         """Whether each id was added, bool (n,); faster if `low` is sorted."""
         held: NDArray[np.bool_] = self._taken[low >> np.uint64(64 - self._bits)] > 0
@@ -43,6 +51,12 @@ class UploadIds:
                 found |= _holds(run, low[maybe], high[maybe])
             held[maybe] = found
         return held
+
+    def holds_one(self, low: int, high: int) -> bool:
+        """Whether this id was added: `holds` for a single one, without its arrays."""
+        if not self._taken[low >> (64 - self._bits)]:
+            return False
+        return any(_holds_one(run, np.uint64(low), np.uint64(high)) for run in self._runs)
 
     def add(self, low: Halves, high: Halves) -> None:
         """Add new ids, `low` ascending."""
@@ -55,11 +69,12 @@ class UploadIds:
             run = _merged(self._runs.pop(), run)
         if len(low):
             self._runs.append(run)
-        if self._count * SLOTS_PER_ID > len(self._taken):
+        if self._count * SLOTS_PER_ID > len(self._taken) and self._bits < MOST_SLOTS_BITS:
             self._grow()
 
     def _grow(self) -> None:
-        self._bits += 1
+        while self._count * SLOTS_PER_ID > 1 << self._bits and self._bits < MOST_SLOTS_BITS:
+            self._bits += 1
         self._taken = np.zeros(1 << self._bits, np.uint8)
         for low, _ in self._runs:
             self._taken[low >> np.uint64(64 - self._bits)] = 1
@@ -72,9 +87,13 @@ def _holds(run: tuple[Halves, Halves], low: Halves, high: Halves) -> NDArray[np.
     held: NDArray[np.bool_] = same & (run[1][place] == high)
     # Different ids with one first half: random ones never, but anybody may choose them.
     for number in np.flatnonzero(same & ~held).tolist():
-        end = int(run[0].searchsorted(low[number], "right"))
-        held[number] = (run[1][place[number] : end] == high[number]).any()
+        held[number] = _holds_one(run, low[number], high[number])
     return held
+
+
+def _holds_one(run: tuple[Halves, Halves], low: np.uint64, high: np.uint64) -> bool:
+    first, end = run[0].searchsorted(low), run[0].searchsorted(low, "right")
+    return bool((run[1][first:end] == high).any())
 
 
 def _merged(first: tuple[Halves, Halves], second: tuple[Halves, Halves]) -> tuple[Halves, Halves]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger.bit_counting import add_pack, count_bits, is_countable
+from aggregator.ledger.counting.bit_counting import add_pack, count_bits, count_bits_of_groups, is_countable
 from estimators.mechanisms.krr import KRR
 from producers import wire
 from tests.support.aggregator.builders import FRUIT, PLACE, pack_of
@@ -66,3 +67,17 @@ def test_each_bit_is_counted_in_packs_of_every_size(size: int, width: int) -> No
     for rows in (np.full_like(drawn, 255), drawn):
         expected = [int((rows[:, bit // 8] >> bit % 8 & 1).sum()) for bit in range(width)]
         assert count_bits(rows).tolist() == expected
+
+
+@pytest.mark.parametrize("width", [8, 24, 128])
+@pytest.mark.parametrize("sizes", [[1], [1] * 300, [256, 1, 700], [3, 5000, 2], [60_000, 1], [2000] * 40])
+def test_bits_of_groups_are_counted_as_each_group_alone(sizes: list[int], width: int) -> None:
+    """Groups of every size: below and above what a byte can sum, a cache holds, and one count takes."""
+    bounds = np.cumsum([0, *sizes])
+    rows = np.random.default_rng(1).integers(0, 256, (int(bounds[-1]), width // 8), np.uint8)
+    counted = count_bits_of_groups(rows, bounds)
+    alone = [
+        np.unpackbits(rows[first:end], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        for first, end in pairwise(bounds.tolist())
+    ]
+    np.testing.assert_array_equal(counted, np.array(alone))

@@ -1,10 +1,11 @@
 """The chain of fetched offsets: holes in the log are known, and going back breaks it."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.partition.offset_chain import BrokenChainError, OffsetChain
+from aggregator.partition.fetching.offset_chain import BrokenChainError, OffsetChain
 
 
 @given(st.sets(st.integers(10, 60)), st.data())
@@ -95,3 +96,28 @@ def test_first_offset_that_a_fetch_skipped_is_known(
 ) -> None:
     """Before, within or after its records, and without records: retention may have deleted it."""
     assert OffsetChain(5).first_hole(offsets, fetched_until) == hole
+
+
+@given(st.sets(st.integers(10, 40)), st.integers(8, 42), st.integers(0, 30), st.integers(1, 30))
+def test_following_records_are_those_that_follow_one_by_one(
+    present: set[int], position: int, first: int, count: int
+) -> None:
+    """Whatever part of the log is delivered, wherever the ledger is."""
+    offsets = sorted(present)
+    chain = OffsetChain(10)
+    chain.admit(offsets, 0)
+    delivered = np.array(offsets[first : first + count], np.int64)
+    if len(delivered):
+        counted, at = [], position
+        for offset in delivered.tolist():
+            if offset == chain.follows(at):
+                counted.append(offset)
+                at = offset + 1
+        assert delivered[chain.following(position, delivered)].tolist() == counted
+
+
+def test_hole_that_the_chain_does_not_know_is_not_crossed() -> None:
+    """A delivery of before a rewind: what is beyond the hole is fetched again."""
+    chain = OffsetChain(5)
+    delivered = np.array([5, 6, 9, 10])
+    assert delivered[chain.following(5, delivered)].tolist() == [5, 6]

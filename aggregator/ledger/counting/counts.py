@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.ledger import row_keys, row_values
+from aggregator.ledger.counting.tally import Tally, TallyKey, tallies_of
 from aggregator.ledger.row_keys import RejectedKey, Stored, Window
-from aggregator.ledger.tally import Tally, TallyKey, tallies_of
 from aggregator.ledger.terms import Terms
 from producers import wire
 
@@ -76,14 +76,17 @@ class Counts:
 
     def add(self, pack: wire.Pack) -> None:
         """Count a countable pack."""
-        key = (pack.fingerprint, pack.window_start, pack.cohort)
+        self.changing((pack.fingerprint, pack.window_start, pack.cohort), pack.width).add(pack)
+
+    def changing(self, key: TallyKey, width: int) -> Tally:
+        """The tally of a window and cohort, which the caller is about to change."""
         tally = self.tallies.get(key)
         if tally is None:
-            tally = self.tallies[key] = Tally.empty(pack.width)
-            self._cohorts.setdefault(key[:2], set()).add(pack.cohort)
-        tally.add(pack)
+            tally = self.tallies[key] = Tally.empty(width)
+            self._cohorts.setdefault(key[:2], set()).add(key[2])
         self._unstored.tallies.add(key)
         self._unpublished.tallies.add(key)
+        return tally
 
     def reject(self, key: RejectedKey) -> None:
         """Count a rejected pack."""

@@ -1,0 +1,171 @@
+"""A worker's own work on packs that a fetch has brought: read, check, look up, count.
+
+    python -m bench.aggregator.in_memory
+
+No Kafka, no transactions: what is left is what every pack costs. Processor time of one core, so that other
+load on the machine changes it little. `one by one` is `Ledger.apply`, which also takes whatever is rejected.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from struct import pack_into
+from typing import NamedTuple
+
+import click
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.structs import TopicPartition
+
+from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.ledger.runs.run import Run
+from aggregator.partition.faust_app import COUNTED_RECORDS, FETCH_BYTES
+from aggregator.partition.fetching.freed_memory import keep_freed_memory
+from aggregator.partition.fetching.run_fetching import PartitionRuns
+from bench.aggregator.deployments import payload_of
+from bench.aggregator.results import ResultRow, keep
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from producers import wire
+from producers.transport.connection import BATCH_BYTES
+
+ROUNDS = 7
+BYTES = 16 * 2**20  # of records in a case
+MOST_PACKS = 100_000
+ONE_BY_ONE = 2000  # packs, at most
+SOURCE = TopicPartition("reports", 0)
+MAGIC_2 = 2
+WINDOW = 1_767_225_600  # its start, unix seconds
+
+
+class MemoryCase(NamedTuple):
+    """Packs of this many reports, spread over collections with this mechanism and over their cohorts."""
+
+    name: str
+    mechanism: Mechanism
+    reports: int
+    collections: int = 1
+
+
+BLOOM = Rappor.from_probabilities(128, 2, 64, 0.25, 0.35, 0.65)
+KRR_1000 = KRR.from_epsilon(1000, 2.0)
+CASES = (
+    *(MemoryCase("RAPPOR, 128 bits", BLOOM, reports) for reports in (1, 10, 100, 1000, 10_000)),
+    MemoryCase("RAPPOR, 128 bits", BLOOM, 1, 100),
+    MemoryCase("RAPPOR, 128 bits", BLOOM, 1000, 100),
+    *(MemoryCase("k-RR, 1000 values", KRR_1000, reports) for reports in (1, 1000)),
+)
+
+
+def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[bytes]:
+    """Packs of equal payload, cycling through the collections and their cohorts."""
+    payload = payload_of(collections[0], reports)
+    found = []
+    for number in range(packs):
+        turn, which = divmod(number, len(collections))
+        collection = collections[which]
+        pack = wire.Pack(
+            mechanism=wire.mechanism_number(collection.mechanism),
+            cohort=turn % collection.cohorts,
+            fingerprint=collection.fingerprint,
+            window_start=WINDOW,
+            reports=reports,
+            width=collection.width,
+            pack_id=os.urandom(wire.PACK_ID_BYTES),
+            payload=payload,
+        )
+        found.append(wire.encode(pack))
+    return found
+
+
+def opened(collections: Sequence[Collection]) -> Ledger:
+    """An empty ledger of the only partition."""
+    ledger = Ledger(0, 1)
+    ledger.agree({each.fingerprint: each for each in collections}, 1)
+    return ledger
+
+
+def fetches_of(records: Sequence[bytes]) -> list[bytes]:
+    """What fetches of a partition bring: batches as our producers fill them, at most FETCH_BYTES of them."""
+    fetches, offset = [b""], 0
+    while offset < len(records):
+        builder = DefaultRecordBatchBuilder(MAGIC_2, 0, 0, -1, -1, 0, BATCH_BYTES)
+        number = 0
+        while offset + number < len(records):
+            record = records[offset + number]
+            if builder.append(number, WINDOW * 1000 + number // 20, None, record, []) is None:
+                break
+            number += 1
+        batch = builder.build()
+        pack_into(">q", batch, 0, offset)
+        offset += number
+        if len(fetches[-1]) + len(batch) > FETCH_BYTES:
+            fetches.append(b"")
+        fetches[-1] += bytes(batch)
+    return fetches
+
+
+def runs_of(fetches: Sequence[bytes]) -> Iterator[Run]:
+    """Read fetches into the runs that a ledger counts at once."""
+    for fetch in fetches:
+        for run in PartitionRuns(SOURCE, fetch, 0):
+            for first in range(0, len(run), COUNTED_RECORDS):
+                yield run.part(first, first + COUNTED_RECORDS)
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Processor time of one round of work, the median of all."""
+    took = []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        work()
+        took.append(time.process_time() - began)
+    return median(took)
+
+
+def measure(case: MemoryCase) -> ResultRow:
+    """Count packs of a case in both ways; all must count."""
+    collections = [Collection(f"c{number}", case.mechanism) for number in range(case.collections)]
+    packs = min(MOST_PACKS, BYTES // (16 * case.reports))
+    records = spread(collections, packs, case.reports)
+    fetches = fetches_of(records)
+    runs = list(runs_of(fetches))
+
+    def count() -> Ledger:
+        ledger, outcomes = opened(collections), PackOutcomes()
+        for run in runs:
+            outcomes.count_run(ledger.apply_run(run))
+        if outcomes.packs != packs:
+            raise click.ClickException(f"{outcomes.packs} of {packs} packs counted")
+        return ledger
+
+    def count_one_by_one() -> None:
+        ledger, outcomes = opened(collections), PackOutcomes()
+        for offset, record in enumerate(records[:ONE_BY_ONE]):
+            outcomes.count_outcome(ledger.apply(offset, WINDOW * 1000, record))
+
+    counted, single = cpu_seconds(count) / packs, cpu_seconds(count_one_by_one) / min(packs, ONE_BY_ONE)
+    return {
+        "mechanism": case.name,
+        "reports a pack": case.reports,
+        "collections": case.collections,
+        "packs a CPU second": round(1 / counted),
+        "reports a CPU second": round(case.reports / counted),
+        "ns a pack": round(1e9 * counted),
+        "ns a pack, reading the fetch": round(1e9 * cpu_seconds(lambda: list(runs_of(fetches))) / packs),
+        "ns a pack, one by one": round(1e9 * single),
+    }
+
+
+@click.command()
+def main() -> None:
+    """Measure all cases and write the table."""
+    keep_freed_memory()
+    keep("in memory", [measure(case) for case in CASES])
+
+
+if __name__ == "__main__":
+    main()
