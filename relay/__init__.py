@@ -1,7 +1,7 @@
 """From uploads of devices to packs: what arrived together is shuffled together and packed once.
 
 May import `estimators` and `producers`, of which only `wire`, `transport.uploads`, `transport.cluster`,
-`transport.id_set`, `randomization` and `metrics.metric`. Begin with `fold`, which states what the packs of a log are; `recovery`
+`randomization` and `metrics.metric`. Begin with `fold`, which states what the packs of a log are; `recovery`
 says where a restarted relay continues, and `service` is the process.
 
 fold        one partition of `uploads`, record by record, to batches

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.transport.id_set import IdSet
+from producers.transport.uploads.id_set import IdSet
 from producers.wire import KRR_NUMBER, LONGITUDINAL_KRR_NUMBER, bucket_dtype
 from relay.columns import Groups
 from relay.control import Intake

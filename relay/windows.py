@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.randomization.order import random_order
-from producers.transport.id_set import IdSet
+from producers.transport.uploads.id_set import IdSet
 from relay.control import Intake, RelaySettings
 from relay.keys import RelayKeys, context_of
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_keys import Window
-from producers.transport.id_set import Halves, IdSet
+from producers.transport.uploads.id_set import Halves, IdSet
 
 ID_BYTES = 16
 HALF_BYTES = 8

@@ -160,10 +160,12 @@ class HttpConnection(asyncio.Protocol):
         """
         request = self._last
         is_plain = self._early is None and not PASSING & request.headers.keys()
-        if is_plain and request.method == b"POST" and request.path == REPORTS:
+        head, blank, body = data.partition(b"\r\n\r\n")
+        is_exact = len(body) == request.content_length  # clients may send line ends before or after a request
+        if is_plain and is_exact and request.method == b"POST" and request.path == REPORTS:
             self._known = request
-            self._known_bytes = max(0, request.content_length)
-            self._known_head = data[: len(data) - self._known_bytes]
+            self._known_bytes = len(body)
+            self._known_head = head + blank
 
     def _repeat(self, body: bytes) -> None:
         """Take a request with the remembered head."""

@@ -25,7 +25,7 @@ from relay.recovery import Position
 from relay.service.partition import UploadRecord
 
 FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory
-SESSION_MILLISECONDS = 30_000
+SESSION_MILLISECONDS = 6_000  # a dead relay's partitions must be open again within delivery_seconds
 POLL_INTERVAL_MILLISECONDS = 600_000
 ASK_SECONDS = 10.0
 RETRY_SECONDS = 0.2

@@ -16,7 +16,7 @@ OF_PRODUCERS = (
     "producers.wire",
     "producers.metrics.metric",
     "producers.transport.cluster",
-    "producers.transport.id_set",
+    "producers.transport.uploads.id_set",
     "producers.transport.publication",
     "producers.transport.publication_reader",
 )  # what the aggregator may import
@@ -24,7 +24,6 @@ RELAY_OF_PRODUCERS = (
     "producers.wire",
     "producers.metrics.metric",
     "producers.transport.cluster",
-    "producers.transport.id_set",
     "producers.transport.uploads",
     "producers.randomization",
 )

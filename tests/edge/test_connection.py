@@ -436,6 +436,14 @@ def test_repeated_head_is_answered_like_the_first_one(edge):
     assert set(bodies) <= set(edge.edge.kafka.uploads())
 
 
+def test_line_ends_after_a_body_do_not_matter(edge):
+    """RFC 9112, section 2.2: some clients end a body with one; it belongs to no request."""
+    with edge.connect() as client:
+        for _ in range(3):
+            client.send(post(upload()) + b"\r\n")
+            assert client.answer()[0] == 204
+
+
 def test_repeated_head_after_another_request(edge):
     """What came between decides nothing: a GET, an upload of a listed origin, one that is refused."""
     listed, other = ["Origin: https://shop.example"], ["Origin: https://other.example"]

@@ -19,7 +19,7 @@ from aggregator.ledger.runs.run import Integers, Run
 from aggregator.ledger.runs.run_windows import RunWindows, windows_of
 from aggregator.ledger.terms import Terms
 from producers import wire
-from producers.transport.id_set import Halves
+from producers.transport.uploads.id_set import Halves
 
 
 @dataclass(frozen=True)

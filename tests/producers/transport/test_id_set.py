@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.transport.id_set import IdSet
+from producers.transport.uploads.id_set import IdSet
 
 #: Few first halves, so that different ids often share one, and all lie in few places of the table.
 halves = st.integers(0, 3) | st.sampled_from([2**63, 2**64 - 1, 2**64 - 2])

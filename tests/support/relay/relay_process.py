@@ -18,7 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from producers import wire
-from producers.transport.id_set import IdSet
+from producers.transport.uploads.id_set import IdSet
 from relay import acceptance, fold, intake
 from relay.control import decode_control, encode_marker
 from relay.fold import Fold, RelayBatch, Start

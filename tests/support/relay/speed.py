@@ -16,8 +16,8 @@ import numpy as np
 from crc32c import crc32c
 
 from producers import wire
-from producers.transport.id_set import IdSet
 from producers.transport.uploads.frame import encode_frame
+from producers.transport.uploads.id_set import IdSet
 from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
 from relay.control import Intake, RelaySettings, encode_marker, encode_settings
 from relay.fold import Fold, Start
