@@ -86,6 +86,7 @@ def test_a_broker_that_restarts_loses_nothing(tmp_path):
             time.sleep(AWAY_SECONDS)
             assert [each.poll() for each in relays] == [None, None]
             broker.start()
+            turn.reconnect()
             turn.send(3.0)
             assert turn.difference(turn.settled(90.0)) == 0
             assert wait_until(turn.has_said_all, 60.0)

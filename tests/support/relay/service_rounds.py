@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from deploy.cluster.topics.plan import plan
 from deploy.cluster.topics.setup import connected, create
@@ -70,6 +70,12 @@ class ServiceRound(Round):
             process = subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=output)
         self.relays.append(process)
         return process
+
+    def reconnect(self) -> None:
+        """Upload over new connections: after an outage, old ones wait so long that uploads come too late."""
+        for edge in self.edges:
+            edge.close()
+        self.edges = [KafkaProducer(bootstrap_servers=self.servers, acks="all") for _ in self.edges]
 
     def send(self, seconds: float) -> None:
         """Upload as edges do: not before a relay has begun on each partition."""
