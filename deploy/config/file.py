@@ -350,7 +350,7 @@ def _too_short_graces(file: File) -> list[PlacedError]:
         PlacedError(
             ("collections", i),
             f"collections[{i}] ({entry.name}): grace_seconds must be more than delivery_seconds of relay, "
-            f"{least}, got {entry.grace_seconds}",
+            f"{least}, got {entry.grace_seconds}: raise it, or lower relay.delivery_seconds",
             "grace_seconds",
         )
         for i, entry in enumerate(file.collections)

@@ -19,6 +19,10 @@ const LONGEST_BACKOFF = 3600;
 const LONGEST_TIMER = 2e6;
 /** Uploads; browsers let all requests of a closing page carry 64 KiB, and an upload has at most 566 bytes. */
 const LEAVING = 99;
+/** No answer of the edge, so it ends no pause. */
+const EXPIRED = "expired";
+/** What ends an upload, by status. @type {Record<number, string>} */
+const ANSWERS = { 204: "sent", 400: "malformed", 409: "outdated" };
 
 /**
  * @param {string} edge @param {import("./storage.js").Storage["change"]} change
@@ -29,24 +33,26 @@ export function deliveryOf(edge, change, refresh, count) {
   const { navigator } = globalThis;
   /** Uploads that are sent now, or were answered: what was read before may name them still. @type {Set<string>} */
   const underWay = new Set();
-  /** The queue as last read, for a page that cannot wait. @type {StoredUpload[]} */
+  /** The queue as last read, in the random order of `due`: that of events would show. @type {StoredUpload[]} */
   let last = [];
   let stopping = new AbortController();
+  /** When the pause ends, as last read. */
+  let paused = 0;
   /** @type {any} */
   let timer;
   let next = Infinity;
 
   /** @returns {Promise<number>} when the pause ends */
   const read = () => change((state) => {
-    last = state.queue ?? [];
-    return state.pause?.[1] ?? 0;
+    last = [...(state.queue ?? [])].sort((one, other) => one.due - other.due);
+    return (paused = state.pause?.[1] ?? 0);
   });
 
   /** Delete an upload, and count why. @param {string} id @param {string} what */
   const settle = async (id, what) => {
     await change((state) => {
       state.queue = state.queue?.filter((/** @type {StoredUpload} */ each) => each.id !== id);
-      delete state.pause;
+      if (what !== EXPIRED) delete state.pause;
     });
     count(what);
   };
@@ -60,19 +66,18 @@ export function deliveryOf(edge, change, refresh, count) {
       // text/plain needs no preflight. Not sendBeacon, which cannot leave out cookies.
       const request = { ...ANONYMOUS, method: "POST", headers: { "Content-Type": "text/plain" }, body, keepalive, signal };
       const response = await fetch(`${edge}/v1/reports`, request), { status } = response;
-      if (status === 204) await settle(id, "sent");
-      else if (status === 200) await settle(id, (await response.json()).rejected[0][1]);
-      else if (status === 400) await settle(id, "malformed");
-      else if (status === 409) {
-        await settle(id, "outdated");
-        await refresh();
-      } else throw response.headers.get("Retry-After");
+      const what = ANSWERS[status] ?? (status === 200 && (await response.json()).rejected[0][1]);
+      if (!what) throw response.headers.get("Retry-After");
+      await settle(id, what);
+      if (status === 409) await refresh();
     } catch (after) {
       underWay.delete(id);
       // After `forget` nothing may be left behind.
       if (!signal.aborted) {
         await change((state) => {
-          const failures = state.pause?.[0] ?? 0, wait = min(2 ** failures, LONGEST_BACKOFF) * (0.5 + uniform() / 2);
+          const [failures, until] = state.pause ?? [0, 0];
+          if (until > now()) return; // requests that fail together are one failure
+          const wait = min(2 ** failures, LONGEST_BACKOFF) * (0.5 + uniform() / 2);
           state.pause = [failures + 1, now() + max(wait, Number(after) || 0)];
         });
       }
@@ -85,7 +90,7 @@ export function deliveryOf(edge, change, refresh, count) {
     if (navigator?.onLine === false) return;
     const until = await read();
     for (const upload of last) {
-      if (upload.expires <= now()) await settle(upload.id, "expired");
+      if (upload.expires <= now()) await settle(upload.id, EXPIRED);
       else if (max(everything ? 0 : upload.due, until) <= now() && (await post(upload))) break;
     }
     const pause = await read();
@@ -118,9 +123,9 @@ export function deliveryOf(edge, change, refresh, count) {
       last.push(upload);
       wake(upload.due);
     },
-    /** Send what waits; the page may end before there is an answer. */
+    /** Send what waits, unless the edge asked for a pause; the page may end before there is an answer. */
     _leave: () => {
-      for (const upload of last.slice(0, LEAVING)) post(upload, true);
+      if (paused <= now()) for (const upload of last.slice(0, LEAVING)) post(upload, true);
     },
     /** Cut off everything under way, and forget it. */
     _forget: () => {

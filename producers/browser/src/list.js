@@ -23,7 +23,7 @@ export function listOf(edge, publicKey, change, onNew) {
   const accept = async (body) => {
     const list = await readList(body, publicKey);
     await change((state) => {
-      if (state.list?.[1] > list.revision) throw new DeniableError("revision", "an older list of collections than seen");
+      if (state.list?.[1] > list.revision) throw new DeniableError("revision", "an older list than seen");
       if (!state.isOut) state.list = [body, list.revision];
     });
     collections = list.collections;
@@ -34,7 +34,7 @@ export function listOf(edge, publicKey, change, onNew) {
   const refresh = async (cache) => {
     const request = { ...ANONYMOUS, cache, signal: AbortSignal.timeout(TIMEOUT_MS) };
     const response = await fetch(`${edge}/v1/collections`, request).catch(() => {});
-    if (!response?.ok) throw new DeniableError("unreachable", `${edge} gave no list of collections`);
+    if (!response?.ok) throw new DeniableError("unreachable", `${edge} gave no list`);
     await accept(await response.text());
   };
 

@@ -74,7 +74,7 @@ const scenarios = {
       await client.flush();
       assert.equal(edge.uploads.length, turn + 1);
       before = clock;
-      clock = until;
+      clock = until + 0.001; // a clock of milliseconds may round down
       state.queue[0].expires = Infinity;
     }
     edge.answers = [];
@@ -104,6 +104,48 @@ const scenarios = {
     assert.equal(await client.flush(), 0);
     assert.equal(edge.uploads.length, 1);
     assert.deepEqual((await client.status()).counts, { expired: 1 });
+  },
+  async "an upload that expires ends no pause"() {
+    const client = await begin();
+    edge.answers = [() => answer(503, null, { "Retry-After": "5000" })];
+    await client.report("many", 3);
+    await client.flush();
+    clock += 1800 + 590;
+    await client.report("many", 3);
+    assert.equal(await client.flush(), 1);
+    assert.equal(edge.uploads.length, 1);
+    assert.deepEqual((await client.status()).counts, { expired: 1 });
+  },
+  async "a page that is left sends nothing in a pause, and requests that fail together are one failure"() {
+    const page = Object.assign(new EventTarget(), { hidden: true });
+    Object.assign(globalThis, { document: page, addEventListener: () => {} });
+    const leave = async () => {
+      page.dispatchEvent(new Event("visibilitychange"));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return edge.uploads.length;
+    };
+    const client = await begin({ maxDelaySeconds: 1800 });
+    for (let i = 0; i < 3; i++) await client.report("many", i);
+    edge.answers = [away, away, away];
+    assert.equal(await leave(), 3);
+    assert.equal(state.pause[0], 1);
+    edge.answers = [() => answer(503, null, { "Retry-After": "30" })];
+    clock += 2;
+    await client.flush();
+    assert.equal(edge.uploads.length, 4);
+    assert.equal(await leave(), 4);
+    clock += 31;
+    assert.equal(await leave(), 7);
+    client.close();
+  },
+  async "uploads leave in the order of their random delays"() {
+    const client = await begin({ maxDelaySeconds: 1800 });
+    for (let i = 0; i < 12; i++) await client.report("many", 1);
+    const stored = state.queue.map(({ body }) => Buffer.from(body).toString("hex"));
+    const drawn = [...state.queue].sort((one, other) => one.due - other.due);
+    await client.flush();
+    assert.deepEqual(edge.uploads, drawn.map(({ body }) => Buffer.from(body).toString("hex")));
+    assert.notDeepEqual(edge.uploads, stored); // but with probability 1 / 12!
   },
   async "at most so many uploads wait"() {
     const client = await begin();
