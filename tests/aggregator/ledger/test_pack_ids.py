@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aggregator.ledger import pack_ids
 from aggregator.ledger.pack_ids import PackIds
-from producers.transport import id_set
+from producers.transport.uploads import id_set
 
 pytestmark = pytest.mark.slow
 

@@ -102,7 +102,7 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
-        "init dev demo broker topics aggregate relay produce canary spent ready watch inspect rollup decode "
+        "init dev demo broker topics aggregate edge relay produce canary spent ready watch inspect rollup decode "
         "detect replay retire check estimate account plan doctor"
     )
     assert set(LISTED) == set(words.split())
@@ -370,7 +370,7 @@ def test_output_that_is_lost_at_the_end_is_reported(run: Run, monkeypatch: pytes
 
         def write(*_: object) -> SimpleNamespace:
             full.write("not flushed")
-            return SimpleNamespace(allowances=(), cluster=None)
+            return SimpleNamespace(allowances=(), cluster=None, is_without_kafka=False)
 
         monkeypatch.setattr("deploy.offline.check.load", write)
         monkeypatch.setattr("sys.stdout", full)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.broker
 
 CANARY = """\
   - {name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2.0, canary: true, window_seconds: 2,
-     grace_seconds: 1, minimum_reports: 1000, budget: none}
+     grace_seconds: 2, minimum_reports: 1000, budget: none}
 """
 REPORTS = 300
 SETTLE_SECONDS = 60
