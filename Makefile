@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -36,7 +36,10 @@ test: .venv/installed java ## tests with a real broker and the page: at most 8 m
 	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(PROCESSES))
 
 test-all: test ## make test, then the rest: all fault points, fuzzing, deployments, containers
-	@$(GUARD) .venv/bin/pytest -m "all and not pictures" $(or $(ARGS),$(PROCESSES))
+	@$(GUARD) .venv/bin/pytest -m "all and not pictures and not nightly" $(or $(ARGS),$(PROCESSES))
+
+test-nightly: .venv/installed java ## longer searches and audits of what make test-all samples: minutes
+	@$(GUARD) .venv/bin/pytest -m nightly $(or $(ARGS),$(PROCESSES))
 
 fuzz: .venv/installed ## every decoder under atheris, ARGS seconds each: make fuzz ARGS=600
 	@$(GUARD) .venv/bin/python -m tests.fuzz $(ARGS)

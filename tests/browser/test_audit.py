@@ -43,6 +43,7 @@ def test_bounds_in_node(subject):
     judge(subject, "Node", found)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_bounds_in_chromium(page, subject):
     found = bound(subject, lambda given: in_chromium(page, given))

@@ -62,6 +62,7 @@ def run(servers, seed, orders, seconds=SEND_SECONDS, settle=SETTLE_SECONDS, rewi
         turn.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ROUNDS)
 def test_each_accepted_report_is_counted_once(broker, name):
     turn, counted = run(broker, list(ROUNDS).index(name), ROUNDS[name])

@@ -6,6 +6,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 from math import comb, prod
+from typing import Any
 
 import pytest
 
@@ -95,13 +96,19 @@ def hot(ones: int, f: float, p: float, q: float) -> HotRappor:
     return HotRappor.from_probabilities(128, ones, f, p, q)
 
 
-CASES: list[tuple[Callable[..., list[Law]], Mechanism, int, bool]] = [
+CASES: list[Any] = [
     (fresh_krr_laws, KRR.from_epsilon(k, epsilon), reports, False)
     for k, reports in ((2, 7), (3, 6), (4, 4), (6, 3))
     for epsilon in (0.01, 0.3, 1.0, 3.0)
 ]
 CASES += [
-    (shared_krr_laws, longitudinal(k, permanent, instantaneous), reports, True)
+    pytest.param(
+        shared_krr_laws,
+        longitudinal(k, permanent, instantaneous),
+        reports,
+        True,
+        marks=[pytest.mark.nightly] if reports == 2 else [],
+    )
     for k, most in ((2, 7), (3, 5), (4, 3))
     for reports in (1, 2, most)
     for permanent, instantaneous in ((1e-4, 1e-5), (1.0, 0.3), (2.0, 2.0), (8.0, 1.0))

@@ -38,6 +38,7 @@ def charges(database):
     charges.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.all
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
