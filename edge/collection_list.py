@@ -11,9 +11,7 @@ from hashlib import sha256
 
 from edge.signing_key import SigningKey
 from producers.budget.allowance import UNLIMITED, Allowance
-
-FORMAT = 1
-DOMAIN = b"deniable-collections-1\n"
+from producers.transport.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_text
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def collection_list(
     signed = _compact({"format": FORMAT, "revision": revision, "collections": entries})
     answer = {
         "signed": signed,
-        "signature": key.sign(DOMAIN + signed.encode()),
+        "signature": key.sign(signed_bytes(signed)),
         "public_key": key.public_key,
     }
     body = json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
@@ -56,7 +54,7 @@ def _entry(allowance: Allowance, delivery_seconds: int) -> Mapping[str, object]:
     return {
         "name": collection.name,
         "fingerprint": f"{collection.fingerprint:016x}",
-        "mechanism": _exact(collection.mechanism.parameters()),
+        "mechanism": thresholds_as_text(collection.mechanism.parameters()),
         "values": collection.values,
         "other": collection.other,
         "memoize": collection.memoize,
@@ -69,11 +67,6 @@ def _entry(allowance: Allowance, delivery_seconds: int) -> Mapping[str, object]:
         "epsilon_per_report": allowance.epsilon_per_report,
         "memoized": allowance.memoized,
     }
-
-
-def _exact(parameters: Mapping[str, int | str]) -> Mapping[str, int | str]:
-    """Write thresholds as text: JavaScript's numbers have 53 bits."""
-    return {name: str(value) if "threshold" in name else value for name, value in parameters.items()}
 
 
 def _budget(allowance: Allowance) -> Mapping[str, object] | None:

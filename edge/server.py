@@ -19,7 +19,7 @@ import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from edge.collection_list import collection_list
-from edge.intake.acceptance import REASONS, group_terms
+from edge.intake.acceptance import group_terms
 from edge.intake.rate_limits import RateLimits
 from edge.metrics.counters import EdgeCounters
 from edge.sending.kafka_session import KafkaSession
@@ -34,6 +34,7 @@ from edge.web.service import HttpService
 from estimators.errors import DeniableError
 from producers.budget.allowance import Allowance
 from producers.transport.cluster import Cluster
+from producers.wire import GROUP_REASONS
 
 STOP_SECONDS = 5.0
 BACKLOG = 4096
@@ -94,7 +95,7 @@ class Edge:
 
     def __init__(self, settings: EdgeSettings) -> None:
         self.settings = settings
-        self.counters = EdgeCounters(REASONS)
+        self.counters = EdgeCounters(GROUP_REASONS)
         self._registry = CollectorRegistry()
         self._registry.register(self.counters)
         self._tls: TlsFiles | None = None

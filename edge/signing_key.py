@@ -4,9 +4,6 @@ Clients pin the public key, so a new one would shut out every client that is ins
 """
 
 import logging
-import os
-import stat
-import tempfile
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from estimators.errors import DeniableError
+from producers.randomization.private_file import create_private, read_private
 
 MOST_BYTES = 4096
 
@@ -89,9 +87,11 @@ def open_signing_key(default: Path, given: Path | None) -> SigningKey:
                 f"one that all edges share, or create the first: (umask 077; openssl genpkey -algorithm "
                 f"ed25519 -out {given})"
             )
-        if is_missing:
-            _create(path)
-        pem = _read(path)
+        if is_missing and create_private(path, _new()):
+            _log.warning(
+                "created a new signing key, %s: back it up; clients that pin it accept no other", path
+            )
+        pem = read_private(path, MOST_BYTES + 1)
     try:
         return parse_signing_key(pem)
     except ValueError:
@@ -101,43 +101,15 @@ def open_signing_key(default: Path, given: Path | None) -> SigningKey:
         ) from None
 
 
-def _read(path: Path) -> bytes:
-    # Without O_NONBLOCK, opening a pipe would block.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise SigningKeyError(f"signing key {path}: must be a regular file")
-        mode = stat.S_IMODE(status.st_mode)
-        if mode & 0o077:
-            raise SigningKeyError(
-                f"signing key {path}: mode must be 0600 or stricter, got {mode:04o}; run: chmod 600 {path}"
-            )
-        return file.read(MOST_BYTES + 1)
-
-
 @contextmanager
 def _key_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise SigningKeyError(f"signing key {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise SigningKeyError(f"signing key {path}: {error}") from None
 
 
-def _create(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    # mkstemp creates mode 0600. A link appears atomically and never replaces a file: if two processes do this
-    # at once, one link remains and both read it.
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".edge-key-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            return
-    finally:
-        os.unlink(name)
-    _log.warning("created a new signing key, %s: back it up; clients that pin it accept no other", path)
+def _new() -> bytes:
+    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

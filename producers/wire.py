@@ -40,6 +40,8 @@ EARLY_SECONDS = 300  # a window may start so much after the append time: toleran
 MALFORMED = "malformed"
 UNSUPPORTED_VERSION = "unsupported_version"
 OVERSIZED = "oversized"
+#: Why an edge rejects a group of an upload.
+GROUP_REASONS = ("unknown_collection", MALFORMED, "bad_cohort", "bad_value", "too_early", "too_late")
 
 _CHECKED = Struct("<4sBBHQQII16s")
 _HEADER = Struct("<4sBBHQQII16sI")

@@ -30,8 +30,6 @@ from producers.transport.uploads.upload import (
 )
 from producers.wire import EARLY_SECONDS, RAPPOR_NUMBER, bucket_dtype, mechanism_number, report_bytes
 
-REASONS = ("unknown_collection", "malformed", "bad_cohort", "bad_value", "too_early", "too_late")
-
 _ONE_GROUP = Struct("<4sBH16sQBHQII")
 _CRC = Struct("<I")
 _ONE_GROUP_BYTES = HEADER_BYTES + GROUP_BYTES

@@ -8,7 +8,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from edge.metrics import definitions
-from producers.metrics.metric import CounterMetric, GaugeMetric
+from producers.metrics.metric import single
 
 _BUCKETS = definitions.ANSWER_SECONDS.buckets
 
@@ -64,16 +64,16 @@ class EdgeCounters(Collector):
         for reason in self._reasons:
             rejected.add_metric([reason], self.rejected[reason])
         yield rejected
-        yield _single(definitions.UPLOADS, self.uploads)
-        yield _single(definitions.UPLOAD_BYTES, self.upload_bytes)
-        yield _single(definitions.GROUPS, self.groups)
-        yield _single(definitions.REPORTS, self.reports)
-        yield _single(definitions.FRAMES, self.frames)
-        yield _single(definitions.FRAME_FAILURES, self.frame_failures)
-        yield _single(definitions.QUEUE_BYTES, self.queue_bytes)
-        yield _single(definitions.CONNECTIONS, self.connections)
-        yield _single(definitions.CONNECTIONS_REFUSED, self.connections_refused)
-        yield _single(definitions.KAFKA_AWAY, self.is_kafka_away)
+        yield single(definitions.UPLOADS, self.uploads)
+        yield single(definitions.UPLOAD_BYTES, self.upload_bytes)
+        yield single(definitions.GROUPS, self.groups)
+        yield single(definitions.REPORTS, self.reports)
+        yield single(definitions.FRAMES, self.frames)
+        yield single(definitions.FRAME_FAILURES, self.frame_failures)
+        yield single(definitions.QUEUE_BYTES, self.queue_bytes)
+        yield single(definitions.CONNECTIONS, self.connections)
+        yield single(definitions.CONNECTIONS_REFUSED, self.connections_refused)
+        yield single(definitions.KAFKA_AWAY, self.is_kafka_away)
         yield self._answer_seconds()
 
     def _answer_seconds(self) -> Metric:
@@ -85,9 +85,3 @@ class EdgeCounters(Collector):
         family = HistogramMetricFamily(metric.exposed, metric.help)
         family.add_metric([], buckets, self._seconds)
         return family
-
-
-def _single(metric: CounterMetric | GaugeMetric, value: float) -> Metric:
-    family = metric.family()
-    family.add_metric([], value)
-    return family

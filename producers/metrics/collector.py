@@ -8,7 +8,8 @@ from prometheus_client.registry import Collector
 
 from producers.metrics import definitions
 from producers.metrics.counters import Counters
-from producers.metrics.metric import CounterMetric, GaugeMetric
+from producers.metrics.metric import single
+from producers.wire import GROUP_REASONS
 
 
 class ProducerMetrics(Collector):
@@ -44,17 +45,17 @@ class ProducerMetrics(Collector):
             refused.add_metric(key, counters.refused.get(key, 0))
         yield refused
         rejected = definitions.REJECTED.family()
-        for key in product(self._collections, (*definitions.REJECTED_REASONS, definitions.OTHER_REASON)):
+        for key in product(self._collections, (*GROUP_REASONS, definitions.OTHER_REASON)):
             rejected.add_metric(key, counters.rejected.get(key, 0))
         yield rejected
         backlog = counters.backlog
-        yield _single(definitions.PACKS, counters.packs)
-        yield _single(definitions.SENT_BYTES, counters.bytes)
-        yield _single(definitions.OUTBOX_PACKS, backlog.packs)
-        yield _single(definitions.OUTBOX_BYTES, backlog.bytes)
-        yield _single(definitions.OUTBOX_AGE, backlog.seconds)
-        yield _single(definitions.OUTBOX_UNSENDABLE, counters.unsendable)
-        yield _single(definitions.BUDGET_STORE_AWAY, counters.is_budget_store_away)
+        yield single(definitions.PACKS, counters.packs)
+        yield single(definitions.SENT_BYTES, counters.bytes)
+        yield single(definitions.OUTBOX_PACKS, backlog.packs)
+        yield single(definitions.OUTBOX_BYTES, backlog.bytes)
+        yield single(definitions.OUTBOX_AGE, backlog.seconds)
+        yield single(definitions.OUTBOX_UNSENDABLE, counters.unsendable)
+        yield single(definitions.BUDGET_STORE_AWAY, counters.is_budget_store_away)
         differ, differing = definitions.PARAMETERS_DIFFER.family(), self._differing()
         for name in self._collections:
             differ.add_metric([name], name in differing)
@@ -79,9 +80,3 @@ class ProducerMetrics(Collector):
                 count = sum(count for (other, _), count in by_reason.items() if other == name)
                 family.add_metric([name, result], count)
         return family
-
-
-def _single(metric: CounterMetric | GaugeMetric, value: float) -> Metric:
-    family = metric.family()
-    family.add_metric([], value)
-    return family

@@ -1,11 +1,10 @@
 """The metrics of a producer. No label names a client, and no number depends on a true value."""
 
 from producers.metrics.metric import CounterMetric, GaugeMetric
+from producers.wire import GROUP_REASONS
 
 REASONS = ("over_budget", "over_window", "too_late", "too_early")  # of refused reports
 OTHER_REASON = "other"
-#: Why an edge rejects a pack, in its words.
-REJECTED_REASONS = ("unknown_collection", "malformed", "bad_cohort", "bad_value", "too_early", "too_late")
 
 REPORTS = CounterMetric(
     name="producer_reports",
@@ -27,7 +26,7 @@ REJECTED = CounterMetric(
     name="producer_rejected",
     labels=("collection", "reason"),
     meaning="Stored reports that the edge rejected, by reason, so they are lost: "
-    f"{', '.join((*REJECTED_REASONS, OTHER_REASON))}. Always 0 with `deliver: kafka`.",
+    f"{', '.join((*GROUP_REASONS, OTHER_REASON))}. Always 0 with `deliver: kafka`.",
     remedy="unknown_collection: update this collection file, the edge counts other parameters. too_late: the "
     "outbox had waited for longer than the grace. too_early: check the machine's clock.",
 )

@@ -101,6 +101,13 @@ class HistogramMetric(Metric):
         return Histogram(self.exposed, self.help, self.labels, registry=registry, buckets=self.buckets)
 
 
+def single(metric: CounterMetric | GaugeMetric, value: float) -> CounterMetricFamily | GaugeMetricFamily:
+    """Return the family of a metric without labels, with its value, for one scrape."""
+    family = metric.family()
+    family.add_metric([], value)
+    return family
+
+
 def declared_in(definitions: ModuleType) -> tuple[Metric, ...]:
     """Return all metrics of a module of definitions, in order."""
     return tuple(each for each in vars(definitions).values() if isinstance(each, Metric))

@@ -2,14 +2,13 @@
 
 import logging
 import os
-import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
 from estimators.errors import DeniableError
+from producers.randomization.private_file import create_private, read_private
 
 NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
@@ -107,7 +106,8 @@ def load_secret(path: Path, loss: str = LOSS) -> Secret:
         try:
             path.stat()
         except FileNotFoundError:
-            _create(path, loss)
+            if create_private(path, os.urandom(NEW_SECRET_BYTES)):
+                _log.warning("created a new secret, %s: back it up; losing it %s", path, loss)
     return read_secret(path, loss)
 
 
@@ -119,17 +119,8 @@ def read_secret(path: Path, loss: str = LOSS) -> Secret:
     SecretError if it cannot be read, if others than its owner may read it, or if it does not have 32 to 4096
     bytes.
     """
-    # Without O_NONBLOCK, opening a pipe would block.
-    with _secret_errors(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise SecretError(f"secret file {path}: must be a regular file")
-        key = file.read(MAX_SECRET_BYTES + 1)
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & 0o077:
-        raise SecretError(
-            f"secret file {path}: mode must be 0600 or stricter, got {mode:04o}; run: chmod 600 {path}"
-        )
+    with _secret_errors(path):
+        key = read_private(path, MAX_SECRET_BYTES + 1)
     if _is_wrong(key):
         raise SecretError(
             f"secret file {path}: {_wanted(key)}; restore it from a copy, since a new one {loss}"
@@ -152,27 +143,5 @@ def _secret_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SecretError(f"secret file {path}: {error.strerror}") from None
-
-
-def _create(path: Path, loss: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp creates mode 0600. A link appears atomically and never replaces a file: if two processes do this
-    # at once, one link remains and both read it.
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".secret-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(os.urandom(NEW_SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            return
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    finally:
-        os.unlink(name)
-    _log.warning("created a new secret, %s: back it up; losing it %s", path, loss)
+    except ValueError as error:
+        raise SecretError(f"secret file {path}: {error}") from None

@@ -29,6 +29,7 @@ RELAY_OF_PRODUCERS = (
 )
 EDGE_OF_PRODUCERS = (
     "producers.wire", "producers.transport", "producers.budget.allowance", "producers.metrics.metric",
+    "producers.randomization.private_file",
 )  # fmt: skip
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.intake.acceptance import REASONS, check_groups, check_upload
+from edge.intake.acceptance import check_groups, check_upload
 from producers.transport.uploads.upload import (
     MAX_UPLOAD_BYTES,
     UploadError,
     decode_upload,
 )
 from producers.wire import EARLY_SECONDS
+from producers.wire import GROUP_REASONS as REASONS
 from tests.support.edge.uploads import (
     BITS,
     DELIVERY_SECONDS,

@@ -12,7 +12,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from producers.errors import DeliveryError, HopelessError
-from producers.metrics.definitions import OTHER_REASON, REJECTED_REASONS
+from producers.metrics.definitions import OTHER_REASON
+from producers.wire import GROUP_REASONS
 
 LONGEST_PAUSE_SECONDS = 600.0
 MOST_DIGITS = 9
@@ -46,7 +47,7 @@ class Rejected:
 
     Parameters
     ----------
-    reason : one of REJECTED_REASONS, or OTHER_REASON.
+    reason : one of GROUP_REASONS, or OTHER_REASON.
     """
 
     reason: str
@@ -130,7 +131,7 @@ def _reason(answer: HttpAnswer) -> str | None:
     if isinstance(rejected, list):
         for each in rejected:
             if isinstance(each, list) and len(each) == 2 and each[0] == 0:
-                return each[1] if each[1] in REJECTED_REASONS else OTHER_REASON
+                return each[1] if each[1] in GROUP_REASONS else OTHER_REASON
     if answer.status == 409 and isinstance(content.get("error"), str):
         return "unknown_collection"
     if answer.status == 400 and isinstance(content.get("error"), str) and rejected is None:

@@ -14,12 +14,11 @@ from producers.transport.agreement import Disagreement
 from producers.transport.edge.address import KEY_BYTES
 from producers.transport.parameter_differences import differences
 from producers.transport.publication import Publication, PublishedParameters, shortened
+from producers.transport.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_numbers
 
 COLLECTIONS_PATH = "/v1/collections"
 MOST_LIST_BYTES = 1 << 25
-DOMAIN = b"deniable-collections-1\n"
 SIGNATURE_BYTES = 64
-FORMAT = 1
 REMEDY = "Use the edge's collection file here"
 REMEDY_IF_ABSENT = (
     "Add it to the edge's collection file, raise its revision, and restart edges, relays and workers"
@@ -116,16 +115,12 @@ def _check_signature(answer: _Answer, key: bytes) -> None:
     if len(key) != KEY_BYTES or len(answer.signature) != SIGNATURE_BYTES:
         raise WrongKeyError("it is not signed by edge_public_key")
     try:
-        Ed25519PublicKey.from_public_bytes(key).verify(answer.signature, DOMAIN + answer.signed.encode())
+        Ed25519PublicKey.from_public_bytes(key).verify(answer.signature, signed_bytes(answer.signed))
     except InvalidSignature:
         raise WrongKeyError("it is not signed by edge_public_key") from None
 
 
 def _publication(entry: _Entry, revision: int, collections: int) -> Publication:
-    mechanism = {
-        name: int(value) if name.endswith("threshold") and _is_number(value) else value
-        for name, value in entry.mechanism.items()
-    }
     return Publication(
         1,
         entry.name,
@@ -135,11 +130,10 @@ def _publication(entry: _Entry, revision: int, collections: int) -> Publication:
         entry.epsilon,
         entry.epsilon_inf,
         PublishedParameters(
-            mechanism, shortened(entry.values), entry.other, entry.memoize, entry.window_seconds
+            thresholds_as_numbers(entry.mechanism),
+            shortened(entry.values),
+            entry.other,
+            entry.memoize,
+            entry.window_seconds,
         ),
     )
-
-
-def _is_number(value: int | str) -> bool:
-    text = str(value)
-    return text.isascii() and text.isdigit() and len(text) < 40

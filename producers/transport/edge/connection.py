@@ -16,11 +16,15 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from producers.errors import DeliveryError
 from producers.transport.credential_files import SecurityError, read_small
 from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.answers import HttpAnswer
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 USER_AGENT = "deniable"
 UPLOAD_TYPE = "application/vnd.deniable.reports"
@@ -200,7 +204,7 @@ class _TimedReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
         return self._timed.receive(buffer)
 
 
@@ -222,7 +226,7 @@ class _TimedSocket:
         self._socket.settimeout(self._left())
         self._socket.sendall(data)
 
-    def receive(self, buffer: memoryview) -> int:
+    def receive(self, buffer: "WriteableBuffer") -> int:
         self._socket.settimeout(self._left())
         received = self._socket.recv_into(buffer)
         self.has_ended = not received

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from producers.concurrency.background_thread import Background
 from producers.concurrency.timing import ProducerTiming
@@ -75,8 +76,7 @@ class EdgeDelivery:
         self._logged: set[str] = set()  # errors logged since the last acknowledgement
         self._connections = [connect() for _ in range(CONNECTIONS)]
         self._threads = [
-            Background("delivery", lambda each=each: self._run(each), self._ended)  # type: ignore[misc]
-            for each in self._connections
+            Background("delivery", partial(self._run, each), self._ended) for each in self._connections
         ]
 
     def start(self) -> None:

@@ -10,13 +10,13 @@ from aggregator.estimation.window_states import STATES
 from aggregator.metrics import definitions as of_workers
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
-from edge.intake.acceptance import REASONS
 from edge.metrics import definitions as of_edges
 from edge.metrics.counters import EdgeCounters
 from producers.metrics import definitions as of_producers
 from producers.metrics.collector import ProducerMetrics
 from producers.metrics.counters import ReportTotals
 from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, declared_in
+from producers.wire import GROUP_REASONS as REASONS
 from relay.service import definitions as of_relays
 from relay.service.metrics import RelayMetrics
 from tests.support.paths import REPOSITORY

@@ -12,7 +12,7 @@ from collections import Counter
 from crc32c import crc32c
 
 from edge.collection_list import CollectionList
-from edge.intake.acceptance import REASONS, CheckedUpload, check_upload
+from edge.intake.acceptance import CheckedUpload, check_upload
 from edge.intake.rate_limits import RateLimits
 from edge.metrics.counters import EdgeCounters
 from edge.web.connection import HttpConnection
@@ -21,6 +21,7 @@ from edge.web.requests import EdgePages, RequestHandler
 from edge.web.service import HttpService
 from producers.transport.uploads.frame import decode_frame, encode_frame
 from producers.transport.uploads.upload import UploadError, decode_upload, encode_upload
+from producers.wire import GROUP_REASONS as REASONS
 from tests.support.edge.uploads import BITS, LARGE, SMALL, TERMS, group, post, upload
 from tests.support.paths import VECTORS
 

@@ -252,4 +252,8 @@ class Round:
         for edge in self.edges:
             edge.close()
         with KafkaAdminClient(bootstrap_servers=self.servers) as admin:
-            admin.delete_topics([self.uploads, self.reports])
+            admin.delete_topics(self.topics())
+
+    def topics(self) -> list[str]:
+        """Return the names of all topics of this round."""
+        return [self.uploads, self.reports]

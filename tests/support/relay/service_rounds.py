@@ -11,7 +11,7 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import connected, create
+from deploy.cluster.topics.setup import create
 from deploy.config.file import load
 from relay.service.outcomes import Totals, decode_outcomes, totals
 from tests.support.paths import REPOSITORY
@@ -107,12 +107,9 @@ class ServiceRound(Round):
         relay.terminate()
         return relay.wait(seconds)
 
+    def topics(self) -> list[str]:
+        return [each.name for each in plan(self.configuration.topics)]
+
     def close(self) -> None:
-        for relay in self.relays:
-            relay.kill()
-            relay.wait()
-        for edge in self.edges:
-            edge.close()
-        with connected(self.configuration.cluster) as admin:
-            admin.delete_topics([each.name for each in plan(self.configuration.topics)])
+        super().close()
         self._folder.cleanup()

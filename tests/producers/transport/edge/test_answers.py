@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.errors import HopelessError
-from producers.metrics.definitions import OTHER_REASON, REJECTED_REASONS
+from producers.metrics.definitions import OTHER_REASON
 from producers.transport.edge.answers import (
     LONGEST_PAUSE_SECONDS,
     HttpAnswer,
@@ -18,6 +18,7 @@ from producers.transport.edge.answers import (
     pause_seconds,
     verdict_of,
 )
+from producers.wire import GROUP_REASONS
 
 URL = "https://edge.example"
 HTML = b"<html>hello</html>"
@@ -39,7 +40,7 @@ def test_taken_and_too_large():
     assert judged(413, HTML) == TooLarge()
 
 
-@pytest.mark.parametrize("reason", REJECTED_REASONS)
+@pytest.mark.parametrize("reason", GROUP_REASONS)
 @pytest.mark.parametrize("status", [200, 400, 409])
 def test_rejected_group(status, reason):
     assert judged(status, {"error": "…", "rejected": [[0, reason]]}) == Rejected(reason)
@@ -122,4 +123,4 @@ def test_any_answer_has_a_verdict(status, body, later):
 def test_any_json_has_a_verdict(content):
     for status in (200, 400, 409):
         verdict = judged(status, content)
-        assert isinstance(verdict, Later) or verdict.reason in (*REJECTED_REASONS, OTHER_REASON)
+        assert isinstance(verdict, Later) or verdict.reason in (*GROUP_REASONS, OTHER_REASON)
