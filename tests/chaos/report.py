@@ -24,7 +24,18 @@ COLUMNS = (
     "latest final",
 )
 PATH_COLUMNS = (
-    *("fault", "runs", "exact", "uploads", "told 204", "counted once", "rejected", "lost", "twice"),
+    *(
+        "fault",
+        "runs",
+        "exact",
+        "requests",
+        "uploads",
+        "told 204",
+        "counted once",
+        "rejected",
+        "lost",
+        "twice",
+    ),
     *("difference", "of workers", "latest pack"),
 )
 
@@ -83,7 +94,7 @@ def _table(
 
 def _path_cells(fault: str, runs: list[Row]) -> list[str]:
     judged = [row for row in runs if "error" not in row]
-    names = ("uploads", "told", "counted", "refused", "lost", "twice")
+    names = ("requests", "uploads", "told", "counted", "refused", "lost", "twice")
     apart = sum(row["lost"] + row["twice"] + row["bits_off"] + row["outcomes_off"] for row in judged)
     return [
         *_runs(fault, runs),

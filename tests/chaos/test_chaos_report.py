@@ -43,17 +43,17 @@ def test_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
 
 def test_faults_on_the_path_of_devices_have_another_table(tmp_path: Path) -> None:
     report = Report(tmp_path / "chaos.json")
-    exact = PathVerdict(**asdict(EXACT), uploads=3000, told=2500, counted=2490, refused=10)
+    exact = PathVerdict(**asdict(EXACT), requests=4000, uploads=3000, told=2500, counted=2490, refused=10)
     report.add(Order("zombie", 1), EXACT)
     report.add(Order("bodies", 1), exact)
     report.add(Order("bodies", 2), replace(exact, lost=2, bits_off=3, published=4, latest_pack=8.5))
     lines = (tmp_path / "chaos.md").read_text().splitlines()
     assert lines[3:5] == [
         "",
-        "| fault | runs | exact | uploads | told 204 | counted once | rejected | lost | twice | difference"
-        " | of workers | latest pack |",
+        "| fault | runs | exact | requests | uploads | told 204 | counted once | rejected | lost | twice"
+        " | difference | of workers | latest pack |",
     ]
-    assert lines[6] == "| bodies | 2 | 1 | 6,000 | 5,000 | 4,980 | 20 | 2 | 0 | 5 | 4 | 8.5 s |"
+    assert lines[6] == "| bodies | 2 | 1 | 8,000 | 6,000 | 5,000 | 4,980 | 20 | 2 | 0 | 5 | 4 | 8.5 s |"
 
 
 def test_each_nonzero_defect_on_the_path_makes_a_run_inexact() -> None:

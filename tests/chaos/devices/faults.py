@@ -113,9 +113,9 @@ PATH_FAULTS: Mapping[str, PathFault] = {
     "uploads-invalid-50": PathFault(EDGE_KILLS, packs_per_second=0, invalid=0.5),
     "uploads-invalid-100": PathFault(EDGE_KILLS, packs_per_second=0, invalid=1.0),
     "bodies": PathFault(EDGE_KILLS, rude=12),
-    "uploads-broker-away": PathFault(away(OUTAGE_SECONDS), close_seconds=30),
+    "uploads-broker-away": PathFault(away(OUTAGE_SECONDS), close_seconds=30, seconds=50.0),
     "uploads-broker-away-5-min": PathFault(
-        away(LONG_OUTAGE_SECONDS), close_seconds=320, packs_per_second=50, seconds=330.0, seeds=1
+        away(LONG_OUTAGE_SECONDS), close_seconds=320, packs_per_second=50, seconds=360.0, seeds=1
     ),
     "path-mixed": PathFault(mixed, invalid=0.1, rude=4, resent_later=True, may_be_late=True, seconds=15.0),
 }

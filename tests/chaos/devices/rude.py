@@ -33,6 +33,7 @@ class RudeClient(threading.Thread):
         self.ports, self.drafts = ports, drafts
         self.chance = random.Random(seed)
         self.stopped = threading.Event()
+        self.requests = 0  # of good clients
         self.misanswered: Counter[str] = Counter()
         self.error: BaseException | None = None
 

@@ -29,6 +29,7 @@ from tests.chaos.run import Order, Outcome, RunError, drain, judge, replayed
 from tests.support.processes import wait_until
 
 CLIENTS = 8
+BUSY_CLIENTS = 32  # that send as fast as they are answered
 WINDOW_SECONDS = 5
 BEGIN_SECONDS = 90.0
 SETTLE_SECONDS = 60.0
@@ -136,7 +137,8 @@ def _judged(
         raise RunError(f"clients or sampler failed: {errors!r}")
     misanswered = sum((client.misanswered for client in clients), Counter[str]())
     verdict = _verdict(order, fault, workers, service, died, replay, drafts)
-    return dataclasses.replace(verdict, misanswered=misanswered.total()), misanswered
+    requests = sum(client.requests for client in clients)
+    return dataclasses.replace(verdict, requests=requests, misanswered=misanswered.total()), misanswered
 
 
 def _begin(workers: Workers, edges: Edges, relays: Relays) -> None:
@@ -153,13 +155,14 @@ def _begin(workers: Workers, edges: Edges, relays: Relays) -> None:
 
 
 def _clients(order: Order, fault: PathFault, ports: list[int], drafts: Drafts) -> list[Client | RudeClient]:
-    rate, later = order.packs_per_second / CLIENTS, WINDOW_SECONDS + fault.close_seconds
+    number = CLIENTS if order.packs_per_second else BUSY_CLIENTS
+    rate, later = order.packs_per_second / number, WINDOW_SECONDS + fault.close_seconds
     seconds = (3.0 if fault.resent_later else 0.5) * later
     clients: list[Client | RudeClient] = [
-        Client(ports, drafts, rate, fault.invalid, seconds, 100 * order.seed + number)
-        for number in range(CLIENTS)
+        Client(ports, drafts, rate, fault.invalid, seconds, 100 * order.seed + client)
+        for client in range(number)
     ]
-    return clients + [RudeClient(ports, drafts, 1000 * order.seed + number) for number in range(fault.rude)]
+    return clients + [RudeClient(ports, drafts, 1000 * order.seed + client) for client in range(fault.rude)]
 
 
 def _settle(configuration: Configuration, fault: PathFault, relays: Relays) -> None:

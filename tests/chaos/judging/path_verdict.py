@@ -23,6 +23,7 @@ class PathVerdict(Verdict):
 
     Parameters
     ----------
+    requests : answers to good clients, and requests without one.
     uploads : valid ones that clients drew.
     told : of these, those that an edge answered with 204, or 200 for their good groups.
     counted : of those told, the ones counted exactly once.
@@ -37,6 +38,7 @@ class PathVerdict(Verdict):
     misanswered : requests with another status than the documented one; invalid uploads that were taken, too.
     """
 
+    requests: int = 0
     uploads: int = 0
     told: int = 0
     counted: int = 0
