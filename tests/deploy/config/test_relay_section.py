@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 def test_without_the_section_no_device_uploads(file: Path) -> None:
     loaded = read(file, WHOLE)
     assert (loaded.relay, loaded.takes_uploads, loaded.topics.takes_uploads) == (None, False, False)
-    assert loaded.delivery_seconds == 10
+    assert loaded.delivery_seconds == 20
 
 
 @pytest.mark.parametrize("text", ["relay: {}\n", "relay:\n"])
@@ -34,7 +34,7 @@ def test_an_empty_section_takes_all_defaults(file: Path, text: str) -> None:
     assert loaded.topics.takes_uploads
     section = loaded.relay
     assert (section.batch_reports, section.shuffle_reports, section.pack_reports) == (10_000, 1000, 1000)
-    assert (section.window_uploads, section.idle_seconds, section.delivery_seconds) == (4_000_000, 1.0, 10)
+    assert (section.window_uploads, section.idle_seconds, section.delivery_seconds) == (4_000_000, 1.0, 20)
 
 
 def test_environment_overrides_and_begins_the_section(file: Path) -> None:
