@@ -70,7 +70,9 @@ def test_the_recount_names_what_is_missing(turn):
         worker.terminate()
         worker.wait(30)
     sys.stdout.write(f"{said}{difference}")
-    held = sum(map(int, re.findall(r"^(\d+) reports of \d+ windows are held back", said, re.MULTILINE)))
+    held = sum(
+        map(int, re.findall(r"^(\d+) reports? of \d+ windows? (?:is|are) held back", said, re.MULTILINE))
+    )
     assert (status, difference) == (1, f"difference: {turn.uploaded.reports - held}\n")
     assert "relayed-krr, window 20" in said
     assert "reports are not counted (absent " in said
