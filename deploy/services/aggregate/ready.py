@@ -23,7 +23,7 @@ MOST_BYTES = 65_536
     "of an edge.",
 )
 def ready(address: tuple[str, int]) -> None:
-    """Ask a worker, a producer, an edge or a relay if it is ready: exit status 0 if so, else 1 and the reasons.
+    """Ask a worker, producer, edge or relay whether it is ready: exit status 0 if so, else 1 and the reasons.
 
     Example: deniable ready --address 127.0.0.1:9100
     """

@@ -136,5 +136,7 @@ async def _run(server: Edge, host: str, port: int) -> None:
     click.echo(f"uploads: {scheme}://{shown}:{port}/v1/reports")
     if server.settings.try_files:
         click.echo(f"try it: {scheme}://{shown}:{port}/try")
-    await stopped.wait()
-    await server.stop()
+    try:
+        await server.serve(stopped)
+    finally:
+        await server.stop()
