@@ -10,6 +10,7 @@ import click
 import uvloop
 
 from deploy.cli.listen_address import ListenAddress
+from deploy.cli.logs import silence
 from deploy.cli.options import config_option, servers_option
 from deploy.cli.signals import leave_at_once
 from deploy.config.file import CollectionFileError, Configuration, load
@@ -65,6 +66,7 @@ def edge(
     if try_page:
         settings.try_files.update(try_files())
     host, port = listen
+    silence("aiokafka")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(Edge(settings), host, port))
 

@@ -1,6 +1,7 @@
 """`deniable relay`."""
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -9,6 +10,7 @@ from types import FrameType
 
 import click
 
+from deploy.cli.logs import silence
 from deploy.cli.options import config_option, metrics_listen_option, metrics_port_option, servers_option
 from deploy.cli.signals import handle, leave_at_once
 from deploy.cluster.permissions.roles import Role
@@ -18,7 +20,7 @@ from deploy.services.metrics_server import probes_at, served
 from deploy.services.relay.relay_config import relay_config, relay_keys
 from relay.service.service import RelayService
 
-STOP_SECONDS = 25.0
+STOP_SECONDS = 10.0  # more than a relay takes, unless a library hangs
 
 
 @click.command()
@@ -48,6 +50,7 @@ def relay(
         )
     topic_setup.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
     keys = relay_keys(loaded)
+    silence("aiokafka")
     service = RelayService(relay_config(loaded, keys), keys)
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True
@@ -61,6 +64,8 @@ async def _run(service: RelayService, deadline: threading.Timer) -> None:
     def end(_number: int, _frame: FrameType | None) -> None:
         if not deadline.is_alive():
             deadline.start()
+        # Tasks of aiokafka that end meanwhile leave errors that nobody asks for.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         handle(signal.SIGINT, leave_at_once)
         loop.call_soon_threadsafe(service.stop)
 

@@ -151,7 +151,10 @@ def connects(port):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        with socket.create_connection(("127.0.0.1", port), 20) as plain, context.wrap_socket(plain) as secured:
+        with (
+            socket.create_connection(("127.0.0.1", port), 20) as plain,
+            context.wrap_socket(plain) as secured,
+        ):
             return secured.recv(1) == b""  # the edge ends meanwhile
     except OSError:
         return False
