@@ -58,6 +58,7 @@ def test_ctrl_c_does_not_wait_for_a_rebalance(turn, tmp_path):
     assert "never retrieved" not in text
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_a_relay_without_kafka(tmp_path):
     with Broker(tmp_path / "kafka") as broker:
         turn = ServiceRound(broker.bootstrap_servers, 5)

@@ -136,6 +136,7 @@ async def _run(server: Edge, host: str, port: int) -> None:
     scheme = "https" if server.settings.certificate_file else "http"
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"uploads: {scheme}://{shown}:{port}/v1/reports")
+    click.echo(f"public key: {server.settings.key.public_key}")
     if server.settings.try_files:
         click.echo(f"try it: {scheme}://{shown}:{port}/try")
     await server.serve(stopped)  # a defect might meet a stop in good order, too: none is tried then
