@@ -244,6 +244,8 @@ def of_uploads(
     admin: KafkaAdminClient, topics: Topics, role: Role, collections: Sequence[Collection]
 ) -> list[Finding]:
     """Find what is wrong with the topics of an edge or a relay, which may see no others."""
+    if not topics.takes_uploads:
+        return [Finding("no device can upload", NO_UPLOADS[0].upper() + NO_UPLOADS[1:])]
     names = topics_of(role, topics)
     found = topic_findings.upload_findings(admin, topics, names)
     is_whole = role is Role.RELAY and not found

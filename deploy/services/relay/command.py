@@ -17,8 +17,9 @@ from deploy.cli.signals import handle, leave_at_once
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import CollectionFileError, load
+from deploy.config.relay_secret import relay_keys
 from deploy.services.metrics_server import probes_at, served
-from deploy.services.relay.relay_config import relay_config, relay_keys
+from deploy.services.relay.relay_config import relay_config
 from relay.service.service import RelayService
 
 STOP_SECONDS = 10.0  # more than a relay takes, unless a library hangs
