@@ -56,12 +56,12 @@ def edge(
     loaded = load(config, bootstrap_servers)
     section = _section(loaded)
     folder = config.parent
+    if listen is None and not show_key:
+        raise click.UsageError("Missing option '--listen', such as --listen 127.0.0.1:8330.")
     key = open_signing_key(folder / KEY_FILE, _within(folder, section.signing_key_file))
-    if show_key:
+    if listen is None or show_key:
         click.echo(key.public_key)
         return
-    if listen is None:
-        raise click.UsageError("Missing option '--listen', such as --listen 127.0.0.1:8330.")
     settings = edge_settings(loaded, section, key)
     if try_page:
         settings.try_files.update(try_files())

@@ -91,8 +91,8 @@ def test_a_file_without_the_sections_is_named(tmp_path: Path) -> None:
     file.write_text(WHOLE)
     (finding,) = of_uploads(Mock(), load(file, environment={}).topics, Role.EDGE, ())
     assert str(finding) == (
-        "no device can upload. The collection file has no section edge or relay; write relay: {} into it, then "
-        "run deniable topics create"
+        "no device can upload. The collection file has no section edge or relay; write relay: {} into it, "
+        "then run deniable topics create"
     )
 
 

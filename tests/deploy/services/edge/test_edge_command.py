@@ -56,6 +56,7 @@ def test_listen_is_needed(file):
     result = invoke(file)
     assert result.exit_code == 2
     assert "Missing option '--listen', such as --listen 127.0.0.1:8330." in result.output
+    assert not (file.parent / ".deniable").exists()
 
 
 def test_key_is_shown_and_created_once(file):
