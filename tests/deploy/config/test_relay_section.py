@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from deploy.config.file import CollectionFileError, load
+from deploy.config.relay_secret import relay_keys
 from deploy.config.sections import RelaySection
-from deploy.services.relay.relay_config import relay_config, relay_keys
+from deploy.services.relay.relay_config import relay_config
 from producers.randomization.secret import SecretError
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
 
