@@ -80,14 +80,16 @@ def table(rows: Iterable[Row]) -> str:
     of_path: dict[str, list[Row]] = {}
     for row in rows:
         (of_path if row["fault"] in PATH_FAULTS else of_packs).setdefault(row["fault"], []).append(row)
-    tables = [_table(COLUMNS, _cells, of_packs), _table(PATH_COLUMNS, _path_cells, of_path)]
-    return "\n".join(each for each in tables if each)
+    tables = [_table(COLUMNS, _cells, of_packs)]
+    if of_path:
+        tables.append(_table(PATH_COLUMNS, _path_cells, of_path))
+    return "\n".join(tables)
 
 
 def _table(
     columns: Sequence[str], cells: Callable[[str, list[Row]], list[str]], faults: Mapping[str, list[Row]]
 ) -> str:
-    lines = [" | ".join(columns), " | ".join("---" for _ in columns)] if faults else []
+    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
     lines += [" | ".join(cells(fault, runs)) for fault, runs in faults.items()]
     return "".join(f"| {line} |\n" for line in lines)
 
