@@ -153,7 +153,7 @@ function showBeliefs() {
 function showUpload() {
   const { entry, cohort, rows: [report] } = present, { k, bits } = entry.mechanism;
   const start = Math.floor(Date.now() / 1000 / entry.window_seconds) * entry.window_seconds;
-  present.upload = encodeUpload(randomBytes(16), entry.fingerprint, entry.read._kind, cohort, start, k || bits, report);
+  present.upload = encodeUpload(randomBytes(16), entry.read._fingerprint, entry.read._kind, cohort, start, k || bits, report);
   showBytes(byId("bytes"), byId("legend"), present.upload, {
     format: ["format", "DNBU, version 1, one group"],
     id: ["upload id", "random, so that a repeated upload counts once"],

@@ -9,6 +9,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
 from tests.support.edge.browser.expected import signing_key
+from tests.support.edge.served import KEY
 
 WINDOW = {"window_seconds": 3600, "grace_seconds": 600}
 OFTEN = 65535
@@ -35,10 +36,11 @@ def allowances(epsilon=2.0):
 
 
 def lists_for_scripts():
-    """Return the lists of revision 1 and 2 and their key, as JSON for a script."""
+    """Return lists of revision 1 and 2 and their key, and one of another key, as JSON for a script."""
     key = signing_key()
     bodies = {
         "present": collection_list(1, allowances(), 10, key).body.decode(),
         "newer": collection_list(2, allowances(1.5), 10, key).body.decode(),
+        "foreign": collection_list(1, allowances(), 10, KEY).body.decode(),
     }
     return json.dumps({"lists": bodies, "publicKey": key.public_key})
