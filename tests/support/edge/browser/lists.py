@@ -13,6 +13,7 @@ from tests.support.edge.served import KEY
 
 WINDOW = {"window_seconds": 3600, "grace_seconds": 600}
 OFTEN = 65535
+SITES = ("example.org", "example.net", "github.com", "python.org", "wikipedia.org")
 
 
 def allowances(epsilon=2.0):
@@ -31,7 +32,7 @@ def allowances(epsilon=2.0):
             OFTEN,
         ),
         Allowance(Collection("words", bloom, **WINDOW), None, OFTEN),
-        Allowance(Collection("remembered", bloom, memoize=True, **WINDOW), None, OFTEN),
+        Allowance(Collection("remembered", bloom, memoize=True, candidates=SITES, **WINDOW), None, OFTEN),
     )
 
 
