@@ -13,7 +13,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
 from tests.support.edge.browser.expected import entry, plain_entry, signing_key
-from tests.support.edge.browser.node import JavaScriptError, asked
+from tests.support.edge.browser.node import JavaScriptError, asked, run
 from tests.support.paths import VECTORS
 
 KEY = signing_key()
@@ -52,7 +52,7 @@ def test_list_that_is_not_signed_by_the_pinned_key_is_refused(javascript, change
         answer = ["<h1>Please log in</h1>"]
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("list", body=json.dumps(answer), publicKey=key)
-    message = "the list is not signed by publicKey, base64 of 32 bytes: deniable edge --show-key"
+    message = "list not signed by publicKey, base64 of 32 bytes: deniable edge --show-key"
     assert caught.value.args == ("DeniableError", "signature", message)
 
 
@@ -198,3 +198,16 @@ def test_budget_that_is_not_whole_is_never_no_budget(javascript, name):
         if (name, value) in [("epsilon", 1.5), ("reports", None)]:
             continue
         unsupported(javascript, limited | {"budget": limited["budget"] | {name: value}})
+
+
+@pytest.mark.all
+def test_mutated_lists_are_refused_by_the_clients_own_error_alone():
+    """4,000 signed lists with fields that are missing, or of other types and ranges.
+
+    The script fails on any other error, and if a collection is accepted whose limits are none.
+    """
+    counts = json.loads(run("fuzz_list.mjs", body(), "4000"))
+    assert counts["read"] > 1000
+    assert counts["signature"] > 200
+    assert counts["unsupported"] > 1000
+    assert counts["collections"] > 1000

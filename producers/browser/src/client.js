@@ -32,7 +32,7 @@ export const open = async ({
   storage ??= indexedDbStorage(own);
   /** @type {import("./storage.js").Storage["change"]} */
   const change = (work) => storage.change(work).catch((/** @type {unknown} */ error) => {
-    check(error instanceof DeniableError, "storage", `cannot store: ${error} (in Node pass storage: memoryStorage() or directoryStorage())`);
+    check(error instanceof DeniableError, "storage", `cannot store: ${error}; in Node: memoryStorage() or directoryStorage()`);
     throw error;
   });
   /** By choice, or by the browser's signal and no choice. @param {any} state */

@@ -40,6 +40,9 @@ export const bytesOf = (text) => Bytes.from(atob(text), (each) => each.charCodeA
 /** @param {unknown} value */
 const isPositive = (value) => isInteger(value) && /** @type {number} */ (value) > 0;
 
+/** @param {unknown} isKnown @param {string} what @throws {DeniableError} unless it is known */
+const support = (isKnown, what) => check(isKnown, "unsupported", `${what} is not supported`);
+
 /**
  * Check the signature and read the list.
  *
@@ -57,8 +60,8 @@ export const readList = async (body, publicKey) => {
   } catch {
     // Whatever answers instead of an edge, and an engine without Ed25519.
   }
-  check(list, "signature", "the list is not signed by publicKey, base64 of 32 bytes: deniable edge --show-key");
-  check(list.format === 1 && isPositive(list.revision) && Array.isArray(list.collections), "unsupported", "the list is not supported");
+  check(list, "signature", "list not signed by publicKey, base64 of 32 bytes: deniable edge --show-key");
+  support(list.format === 1 && isPositive(list.revision) && Array.isArray(list.collections), "the list");
   return list;
 };
 
@@ -75,20 +78,20 @@ export const readCollection = (entry) => {
   } catch {
     // A field is missing, or of another type.
   }
-  check(found, "unsupported", `collection ${entry.name} is not supported`);
+  support(found, `collection ${entry.name}`);
   return /** @type {Collection} */ (found);
 };
 
 /** @param {any} entry @returns {Collection | false} */
 const read = (entry) => {
-  const { mechanism, memoize, values, other, budget } = entry, { k, hashes } = mechanism;
+  const { mechanism, memoize, values, other, budget } = entry, { k, bits, hashes, cohorts } = mechanism;
   const kind = ["", "k-rr", "rappor", "k-rr-longitudinal"].indexOf(mechanism.kind), isLongitudinal = kind === 3;
   /** @param {string} of */
   const threshold = (of) => big(mechanism[`${of}threshold`] ?? 0);
   const first = threshold("permanent_"), second = threshold(isLongitudinal ? "instantaneous_" : "");
   const flip = threshold("flip_"), p = threshold("p_"), q = threshold("q_"), size = big(k ?? 0);
   let one = UNBOUNDED, step = one, inf = one;
-  if (kind === 2 && flip >= 0 && flip < 2 ** 31 && p > 0 && q < 2 ** 32) {
+  if (kind === 2 && [bits, hashes, cohorts].every(isPositive) && hashes <= bits && bits <= 4096 && flip >= 0 && flip < 2 ** 31 && p > 0 && q < 2 ** 32) {
     one = step = rapporLoss(hashes, flip, p, q);
     if (memoize) inf = lossOf((1n << 32n) - flip, flip, 2 * hashes);
   } else if (kind % 2 > 0 && k > 1 && (!values.length || values.length + other === k)) {
@@ -99,8 +102,8 @@ const read = (entry) => {
     }
   }
   const isUsable = step._above + (isLongitudinal ? inf._above : 0) < Infinity
-    && values.every((/** @type {unknown} */ each) => each === `${each}`) && other === !!other && memoize === !!memoize
-    && isPositive(entry.window_seconds) && isPositive(entry.grace_seconds) && isPositive(entry.reports_per_window)
+    && values.every((/** @type {any} */ each) => each === each + "") && other === !!other && memoize === !!memoize
+    && [entry.window_seconds, entry.grace_seconds, entry.reports_per_window].every(isPositive)
     && (budget === null || (typeof budget.epsilon === "number" && budget.epsilon > 0 && isPositive(budget.period_seconds) && (budget.reports === null || isPositive(budget.reports))));
   return isUsable && {
     ...entry, ...mechanism, _fingerprint: big(`0x${entry.fingerprint}`), _kind: kind, _permanent: first, _instantaneous: second,

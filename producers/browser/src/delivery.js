@@ -32,8 +32,8 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
   /** When the pause ends, as last read. */
   let paused = 0;
   let stopping = new AbortController();
-  /** @type {Promise<unknown>} */
-  let sending = Promise.resolve();
+  /** The last turn of this page, where there are no locks. @type {Promise<unknown> | undefined} */
+  let sending;
   /** @type {any} */
   let timer;
   let next = Infinity;
@@ -85,7 +85,7 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
       while (last[0] && max(everything ? 0 : last[0].due, paused) <= now() && !(await post(last[0], signal)));
       wake(max(paused, last[0]?.due ?? Infinity));
     };
-    return navigator?.locks ? navigator.locks.request(name, work) : (sending = sending.then(work, work));
+    return navigator?.locks ? navigator.locks.request(name, work) : (sending = sending ? sending.then(work, work) : work());
   };
 
   /** Send what is due at this time. @param {number} at unix seconds */

@@ -32,7 +32,7 @@ export const listOf = (edge, publicKey, change, isOut) => {
   /** Fetch the list. A browser keeps it with its ETag; "no-cache" asks the edge anyway. @param {RequestCache} [cache] */
   const refresh = async (cache) => {
     const response = await attempt(fetch(address, { ...ANONYMOUS, cache, signal: AbortSignal.timeout(TIMEOUT_MS) }));
-    check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer; or its allow_origins lacks this origin"}`);
+    check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer, or not in allow_origins"}`);
     await accept(await /** @type {Response} */ (response).text());
   };
 
