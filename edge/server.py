@@ -9,7 +9,7 @@ import errno
 import os
 import resource
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +42,7 @@ HANDSHAKE_SECONDS = 10.0
 FILES_SECONDS = 10.0  # between two looks at the certificate
 RESERVED_FILES = 128  # for Kafka, logs and handshakes
 MOST_CONNECTIONS = 16_384
+TRY_EXAMPLES = 6
 
 _log = structlog.get_logger()
 
@@ -198,10 +199,10 @@ class Edge:
         return Answer(200, generate_latest(self._registry), headers)
 
     def _try_page(self) -> dict[bytes, Callable[[], Answer]]:
-        return {
-            path: partial(try_answer, content_type, file)
-            for path, (content_type, file) in self.settings.try_files.items()
-        }
+        files = self.settings.try_files
+        pages = {path: partial(try_answer, *found) for path, found in files.items()}
+        examples = partial(json_answer, try_examples(self.settings.allowances))
+        return {**pages, b"/try/examples.json": examples} if files else {}
 
     async def _watch_files(self, files: TlsFiles) -> None:
         while True:
@@ -229,6 +230,17 @@ def try_answer(content_type: str, file: Path) -> Answer:
         (b"Referrer-Policy", b"no-referrer"),
     )
     return Answer(200, file.read_bytes(), headers)
+
+
+def try_examples(allowances: Iterable[Allowance]) -> dict[str, tuple[str, ...]]:
+    """Return up to TRY_EXAMPLES candidates of each collection that has any, by name, spread over its list."""
+    found = {}
+    for collection in (each.collection for each in allowances if not each.collection.canary):
+        candidates = collection.candidates
+        if candidates:
+            number = min(TRY_EXAMPLES, len(candidates))
+            found[collection.name] = tuple(candidates[i * len(candidates) // number] for i in range(number))
+    return found
 
 
 def _healthy() -> Answer:

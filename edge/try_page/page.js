@@ -5,7 +5,16 @@ import { beliefs, bitsOf, bucketOf, logProbability, ofBits } from "./observer.js
 import { encodeUpload, freshWords, randomBytes, readCollection, readList, responderOf } from "./parts.js";
 
 const SHOWN_VALUES = 12;
-const WORDS = "apple, banana, cherry, mango";
+/** For texts of a collection without candidates. */
+const WORDS = ["example.org", "example.net", "example.com", "localhost"];
+/** What an answer means, by reason of the edge or by status. */
+const REFUSALS = {
+  too_late: "The window of this report has passed, so it can no longer count. It was not taken: make a fresh one.",
+  too_early: "The clock of this device is ahead of the edge's. The report was not taken.",
+  unknown_collection: "The collections have changed. The report was not taken: reload this page.",
+  429: "This network has sent many reports. Wait a minute, then send it again: sent twice, it counts once.",
+  503: "Kafka takes no reports right now. Wait some seconds, then send it again: sent twice, it counts once.",
+};
 const byId = (id) => document.getElementById(id);
 const secret = randomBytes(32);
 const percent = (share) => (share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
@@ -17,7 +26,17 @@ function probability(log) {
   return `${Math.exp(log - power * Math.LN10).toFixed(1)} · 10⁻${digits}`;
 }
 
-let entries = [], present;
+/** A ratio that is never shown as 1 unless it is 1. */
+const factor = (ratio) => (ratio < 1.1 ? ratio.toFixed(2) : ratio < 100 ? ratio.toFixed(1) : Math.round(ratio).toLocaleString("en"));
+
+/** A length of time in its largest whole unit. */
+function duration(seconds) {
+  const [size, unit] = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([each]) => seconds % each === 0);
+  const number = seconds / size;
+  return `${number.toLocaleString("en")} ${unit}${number === 1 ? "" : "s"}`;
+}
+
+let entries = [], examples = {}, present;
 
 const say = (text, state) => {
   byId("status").textContent = text;
@@ -32,6 +51,7 @@ async function begin() {
   } catch {
     return say("This edge does not answer", "unreachable");
   }
+  examples = await fetch("/try/examples.json", { credentials: "omit" }).then((each) => each.json()).catch(() => ({}));
   let list;
   try {
     list = await readList(answer, JSON.parse(answer).public_key);
@@ -63,12 +83,13 @@ function choose() {
   byId("compared").hidden = Boolean(k);
   const labels = [...entry.values, ...(entry.other ? ["another value"] : [])];
   byId("choice").replaceChildren(...labels.map((label) => element("option", label)));
-  byId("text").value = k ? "0" : "apple";
+  const [example, ...others] = examples[entry.name] ?? WORDS;
+  byId("text").value = k ? "0" : example;
   byId("text").inputMode = k ? "numeric" : "text";
-  byId("others").value = WORDS;
+  byId("others").value = others.join(", ");
   const times = Math.exp(entry.epsilon);
   byId("promise").replaceChildren("ε = ", element("strong", entry.epsilon.toFixed(2)),
-    `: no report is more than ${times < 100 ? times.toFixed(1) : Math.round(times).toLocaleString("en")} times as likely under one value as under another.`);
+    `: no report is more than ${factor(times)} times as likely under one value as under another.`);
   restart();
 }
 
@@ -102,13 +123,13 @@ function restart() {
 }
 
 function again() {
-  const { entry, randomize } = present;
+  const { randomize } = present;
   present.rows = randomize(ownValue())(freshWords);
   present.reports.push(present.rows[0]);
   show();
   byId("send").disabled = false;
+  byId("fresh").hidden = true;
   byId("answer").textContent = "";
-  return entry;
 }
 
 const FIRST_NOTES = {
@@ -146,20 +167,22 @@ function showBeliefs() {
     return row;
   }));
   const ratio = Math.exp(Math.max(...logs) - Math.min(...logs));
-  byId("learns").textContent = `Each of these values could have given this very report. The likeliest would give it ${ratio.toFixed(1)} times as often as the least likely.`;
+  byId("learns").textContent = values.length < 2 ? "Name other values to compare yours with."
+    : `Each of these values could have given this very report. ${ratio < 1.005 ? "All of them would give it equally often."
+      : `The likeliest would give it ${factor(ratio)} times as often as the least likely.`}`;
   byId("prior").textContent = `“Believe” is for an observer who thought ${isWhole ? "all values" : `these ${values.length} values`} equally likely before.`;
 }
 
 function showUpload() {
   const { entry, cohort, rows: [report] } = present, { k, bits } = entry.mechanism;
   const start = Math.floor(Date.now() / 1000 / entry.window_seconds) * entry.window_seconds;
-  present.upload = encodeUpload(randomBytes(16), entry.fingerprint, entry.read._kind, cohort, start, k || bits, report);
+  present.upload = encodeUpload(randomBytes(16), entry.read._fingerprint, entry.read._kind, cohort, start, k || bits, report);
   showBytes(byId("bytes"), byId("legend"), present.upload, {
     format: ["format", "DNBU, version 1, one group"],
     id: ["upload id", "random, so that a repeated upload counts once"],
     collection: ["collection", `${entry.name}, by the hash of its parameters`],
     cohort: ["kind, cohort", k ? "of the mechanism; k values have one cohort" : `of the mechanism; cohort ${cohort} of ${entry.mechanism.cohorts}`],
-    window: ["window", `began ${new Date(start * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC; no other time is sent`],
+    window: ["window", `of ${duration(entry.window_seconds)}, began ${new Date(start * 1000).toISOString().slice(0, start % 60 ? 19 : 16).replace("T", " ")} UTC; no other time is sent`],
     shape: ["shape", `1 report, ${k ? `${k} values` : `${bits} bits`}`],
     report: ["report", k ? labelOf(entry, bucketOf(report)) : `${bits} bits, as above`],
     checksum: ["checksum", "CRC-32C"],
@@ -171,10 +194,11 @@ function showMany() {
   byId("made").textContent = `${count.toLocaleString("en")} ${count === 1 ? "report" : "reports"} so far, none sent by itself`;
   if (!k) {
     const sums = reports.map(bitsOf).reduce((sum, bits) => sum.map((each, i) => each + bits[i]), Array(entry.mechanism.bits).fill(0));
+    const least = Math.min(...sums), most = Math.max(...sums);
     const grid = element("div", "", { class: `bits${sums.length > 256 ? " wide" : ""}`, role: "img", "aria-label": "How often each bit was 1" });
     grid.append(...sums.map((each) => {
       const cell = element("i", "", { class: "one" });
-      cell.style.opacity = 0.08 + (0.92 * each) / count;
+      cell.style.opacity = 0.08 + (0.92 * (each - least)) / (most - least || 1);
       return cell;
     }));
     byId("tally").replaceChildren(grid);
@@ -194,23 +218,32 @@ function showMany() {
     : "Many reports of one device would show its value: that is what the limits of a window and the budget of a period are for.";
 }
 
+/** Why an answer is no 204, as a sentence. */
+async function refusalOf(response) {
+  if (!response) return "No answer from this edge. Send it again: sent twice, it counts once.";
+  const { error, rejected } = await response.json().catch(() => ({}));
+  const reason = rejected?.[0]?.[1];
+  if (reason === "too_late") byId("fresh").hidden = false;
+  return REFUSALS[reason] ?? REFUSALS[response.status] ?? `${response.status}: ${error ?? reason ?? "not taken"}`;
+}
+
 async function send() {
-  const answer = byId("answer");
+  const answer = byId("answer"), { upload } = present;
   byId("send").disabled = true;
-  const request = { method: "POST", body: present.upload, headers: { "Content-Type": "text/plain" }, credentials: "omit" };
+  const request = { method: "POST", body: upload, headers: { "Content-Type": "text/plain" }, credentials: "omit" };
   const response = await fetch("/v1/reports", request).catch(() => null);
-  const isTaken = response?.status === 204;
+  const isTaken = response?.status === 204, said = isTaken ? "204: taken, and durable in Kafka" : await refusalOf(response);
+  if (present.upload !== upload) return; // another report is shown by now
   answer.dataset.state = isTaken ? "taken" : "refused";
-  answer.textContent = isTaken ? "204: taken, and durable in Kafka"
-    : response ? `${response.status}: ${(await response.text()).slice(0, 200)}` : "no answer from this edge";
-  if (!isTaken) byId("send").disabled = false;
+  answer.textContent = said;
+  byId("send").disabled = isTaken || !byId("fresh").hidden;
 }
 
 byId("collection").addEventListener("change", choose);
 for (const id of ["choice", "text"]) byId(id).addEventListener("input", restart);
 byId("others").addEventListener("input", showBeliefs);
 byId("question").addEventListener("submit", (event) => event.preventDefault());
-byId("again").addEventListener("click", again);
+for (const id of ["again", "fresh"]) byId(id).addEventListener("click", again);
 byId("send").addEventListener("click", send);
 byId("hundred").addEventListener("click", () => {
   for (let turn = 1; turn < 100; turn++) present.reports.push(present.randomize(ownValue())(freshWords)[0]);

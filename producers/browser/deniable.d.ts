@@ -1,11 +1,11 @@
 /** Reports of one device to a `deniable` edge, randomized before they leave it. See docs/browser.md. */
 
 export interface Options {
-  /** Address of the edge, such as "https://edge.example". */
+  /** Address of the edge, such as "https://edge.example"; http only to this machine. */
   edge: string;
   /** The edge's public key, base64 of 32 bytes; `deniable edge` prints it. */
   publicKey: string;
-  /** Largest epsilon of one report, for all collections or by name; a collection above it is not reported. */
+  /** Largest epsilon of one report, above 0, for all collections or by name; a collection above it is not reported. */
   maxEpsilon: number | Record<string, number>;
   /** A report waits at most so long, and at most its window's length or half the time it has left. Default 3600. */
   maxDelaySeconds?: number;
@@ -42,13 +42,13 @@ export interface Client {
   /**
    * Randomize a value and store the report, which is sent later.
    *
-   * Throws TypeError for a value of the wrong type, and DeniableError whose reason is unknown_collection,
-   * unsupported, epsilon, signature, revision, unreachable or storage.
+   * Throws DeniableError, whose reason is type (of the value), unknown_collection, unsupported, epsilon, signature,
+   * revision, unreachable or storage.
    */
   report(collection: string, value: string | number | bigint): Promise<Outcome>;
   /** Send everything that waits, now, but not before a pause that the edge asked for; how many uploads still wait. */
   flush(): Promise<number>;
-  /** Delete everything, and remember only that the person opted out. */
+  /** Delete everything, in other tabs too, and remember only that the person opted out. */
   optOut(): Promise<void>;
   /** Take part again, as a new device. */
   optIn(): Promise<void>;
@@ -57,6 +57,7 @@ export interface Client {
   close(): void;
 }
 
+/** Throws DeniableError, whose reason is option, if `edge` is no address that may be used. */
 export function open(options: Options): Promise<Client>;
 
 /** A storage that ends with the page or process: permanent responses and budgets end with it too. */

@@ -25,8 +25,8 @@ def test_module_is_small_and_has_no_dependency():
 
 def test_types_name_every_option_and_export():
     types, client = (BROWSER / "deniable.d.ts").read_text(), (BROWSER / "src" / "client.js").read_text()
-    options = re.search(r"export async function open\(\{(.*?)\}\) \{", client, re.DOTALL)[1]
-    names = {each.split("=")[0].strip() for each in re.sub(r"\(.*?\)", "", options).split(",")} - {""}
+    options = re.search(r"export const open = async \(\{(.*?)\}\) => \{", client, re.DOTALL)[1]
+    names = {re.split("[=:]", each)[0].strip() for each in re.sub(r"\(.*?\)", "", options).split(",")} - {""}
     described = re.search(r"interface Options \{(.*?)\n\}", types, re.DOTALL)[1]
     assert set(re.findall(r"^  (\w+)\??:", described, re.MULTILINE)) == names
     for name in ("open", "memoryStorage", "DeniableError"):
@@ -51,12 +51,14 @@ def test_shipped_files_are_built_from_the_sources(tmp_path):
         [installed, "--version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert found == version, f"run npm install --no-package-lock in {BROWSER}"
-    for script, shipped in (("client", MODULE), ("try", PARTS)):
-        words = PACKAGE["scripts"][script].split()
-        assert words[0] == "esbuild"
+    for scripts, shipped in ((("bundle", "join"), MODULE), (("try",), PARTS)):
         made = tmp_path / shipped.name
-        options = [each for each in words[1:] if not each.startswith("--outfile=")]
-        subprocess.run(
-            [installed, *options, f"--outfile={made}"], cwd=BROWSER, check=True, capture_output=True
-        )
+        for script in scripts:
+            program, *words = PACKAGE["scripts"][script].split()
+            assert program == "esbuild"
+            options = [each for each in words if not each.startswith("--outfile=")]
+            given = [str(made) if each == MODULE.name else each for each in options]
+            subprocess.run(
+                [installed, *given, f"--outfile={made}"], cwd=BROWSER, check=True, capture_output=True
+            )
         assert made.read_bytes() == shipped.read_bytes(), "run npm run build in producers/browser"

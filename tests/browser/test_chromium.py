@@ -142,6 +142,33 @@ def test_opting_out_empties_the_storage(context, origin, edge):
     assert report(page, "many", 1) == "queued"
 
 
+def test_opting_out_in_one_tab_cuts_off_another(context, origin, edge):
+    """Tab B holds uploads in memory and one under way, whose answer the edge holds back; then A opts out.
+
+    Without the channel between tabs, B would send what it holds when it is left.
+    """
+    kafka, (tab_a, tab_b) = edge.edge.kafka, [context.new_page() for _ in range(2)]
+    begin(tab_a, origin, edge)
+    begin(tab_b, origin, edge, maxDelaySeconds=1800)
+    for number in range(5):
+        assert report(tab_b, "many", number) == "queued"
+    failed = []
+    tab_b.on("requestfailed", lambda request: failed.append(request.url))
+    edge.call(kafka.gate.clear)
+    tab_b.evaluate("void client.flush()")
+    assert wait_until(lambda: kafka.in_flight > 0)
+    tab_a.evaluate("client.optOut()")
+    tab_b.goto("about:blank")
+    tab_b.close()
+    edge.call(kafka.gate.set)
+    assert wait_until(lambda: len(kafka.uploads()) > 0)
+    tab_a.evaluate("client.optIn()")
+    report(tab_a, "many", 1)
+    assert tab_a.evaluate("client.flush()") == 0
+    assert len(kafka.uploads()) == 2  # the one that was under way, and the last one
+    assert failed == [f"http://127.0.0.1:{edge.port}/v1/reports"]
+
+
 @pytest.mark.parametrize("how", ["full", "refused"])
 def test_nothing_is_reported_where_nothing_can_be_stored(context, origin, edge, how):
     """A full disk, or a private window that refuses IndexedDB: a budget could not be kept."""

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.support.edge.browser.lists import lists_for_scripts
-from tests.support.edge.browser.node import SCRIPTS, node, run
+from tests.support.edge.browser.node import BROWSER, SCRIPTS, node, run
 
 SCENARIOS = [
     line.split('"')[1]
@@ -22,6 +22,22 @@ def test_scenario(scenario):
     assert done.returncode == 0, done.stderr
 
 
+ENDS = """
+const { memoryStorage, open } = await import(process.argv[1]);
+const edge = "http://127.0.0.1:1";
+const client = await open({ edge, publicKey: "", maxEpsilon: 1, storage: memoryStorage() });
+await client.report("many", 3).catch(() => {});
+await client.flush();
+"""
+
+
+def test_open_client_keeps_no_process_alive():
+    """Its timers and its channel to other clients do not hold Node back."""
+    command = [node(), "--input-type=module", "--eval", ENDS, str(BROWSER / "deniable.min.js")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_scenario_is_run():
     assert json.loads(run("client.mjs", "names", lists_for_scripts())) == SCENARIOS
-    assert len(SCENARIOS) >= 19
+    assert len(SCENARIOS) >= 24

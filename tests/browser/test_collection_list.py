@@ -11,9 +11,9 @@ from estimators.mechanisms.directed_rounding import exp_below
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance
-from tests.support.edge.browser.expected import plain_entry, signing_key
-from tests.support.edge.browser.node import JavaScriptError, asked
+from producers.budget.allowance import Allowance, Budget
+from tests.support.edge.browser.expected import entry, plain_entry, signing_key
+from tests.support.edge.browser.node import JavaScriptError, asked, run
 from tests.support.paths import VECTORS
 
 KEY = signing_key()
@@ -37,7 +37,7 @@ def test_list_of_the_vector_is_read(javascript):
     assert len(names) >= 4
 
 
-@pytest.mark.parametrize("change", ["text", "signature", "key", "format"])
+@pytest.mark.parametrize("change", ["text", "signature", "key", "no key", "no list"])
 def test_list_that_is_not_signed_by_the_pinned_key_is_refused(javascript, change):
     answer, key = json.loads(body()), LIST["public_key"]
     if change == "text":
@@ -46,17 +46,40 @@ def test_list_that_is_not_signed_by_the_pinned_key_is_refused(javascript, change
         answer["signature"] = signing_key().sign(b"something else")
     elif change == "key":
         key = "A" * 43 + "="
+    elif change == "no key":
+        key = ""
     else:
-        # Signed as it should be, but of a format that this client does not know.
-        answer["signed"] = '{"format":2,"revision":7,"collections":[]}'
-        answer["signature"] = KEY.sign(b"deniable-collections-1\n" + answer["signed"].encode())
-        key = KEY.public_key
+        answer = ["<h1>Please log in</h1>"]
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("list", body=json.dumps(answer), publicKey=key)
-    assert caught.value.args[0] == "DeniableError" or "key" in change
-    if caught.value.args[0] == "DeniableError":
-        assert caught.value.args[1] == "signature"
-        assert caught.value.args[2] == "the list of collections is not signed by publicKey"
+    message = "list not signed by publicKey, base64 of 32 bytes: deniable edge --show-key"
+    assert caught.value.args == ("DeniableError", "signature", message)
+
+
+def signed(text):
+    """Return a signed answer with this list."""
+    signature = KEY.sign(b"deniable-collections-1\n" + text.encode())
+    return json.dumps({"signed": text, "signature": signature})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format":2,"revision":7,"collections":[]}',
+        '{"revision":7,"collections":[]}',
+        '{"format":1,"collections":[]}',
+        '{"format":1,"revision":"7","collections":[]}',
+        '{"format":1,"revision":0,"collections":[]}',
+        '{"format":1,"revision":7}',
+        '{"format":1,"revision":7,"collections":{}}',
+        "[]",
+        "5",
+    ],
+)
+def test_signed_list_of_another_format_is_refused(javascript, text):
+    with pytest.raises(JavaScriptError) as caught:
+        javascript.ask("list", body=signed(text), publicKey=KEY.public_key)
+    assert caught.value.args == ("DeniableError", "unsupported", "the list is not supported")
 
 
 MECHANISMS = [
@@ -141,3 +164,50 @@ def test_parameter_that_would_reveal_more_is_not_supported(javascript, entry):
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("epsilon", entry=entry, limits=[math.pi])
     assert caught.value.args == ("DeniableError", "unsupported", "collection c is not supported")
+
+
+LIMITED = Allowance(Collection("c", KRR_5, ("a", "b", "c", "d", "e")), Budget(3.5, 1e-6, 86400), 2)
+WRONG = [None, "2", 0, -1, 1.5, [], {}, True]
+
+
+def without(entry, name):
+    return {field: value for field, value in entry.items() if field != name}
+
+
+def unsupported(javascript, entry):
+    with pytest.raises(JavaScriptError) as caught:
+        javascript.ask("epsilon", entry=entry, limits=[1.0])
+    assert caught.value.args == ("DeniableError", "unsupported", "collection c is not supported")
+
+
+@pytest.mark.parametrize("name", ["window_seconds", "grace_seconds", "reports_per_window"])
+def test_limit_that_is_no_number_is_never_no_limit(javascript, name):
+    limited = entry(LIMITED, KEY)
+    javascript.ask("epsilon", entry=limited, limits=[1.0])
+    unsupported(javascript, without(limited, name))
+    for value in WRONG:
+        unsupported(javascript, limited | {name: value})
+
+
+@pytest.mark.parametrize("name", ["epsilon", "period_seconds", "reports"])
+def test_budget_that_is_not_whole_is_never_no_budget(javascript, name):
+    limited = entry(LIMITED, KEY)
+    unsupported(javascript, without(limited, "budget"))
+    unsupported(javascript, limited | {"budget": without(limited["budget"], name)})
+    for value in WRONG:
+        if (name, value) in [("epsilon", 1.5), ("reports", None)]:
+            continue
+        unsupported(javascript, limited | {"budget": limited["budget"] | {name: value}})
+
+
+@pytest.mark.all
+def test_mutated_lists_are_refused_by_the_clients_own_error_alone():
+    """4,000 signed lists with fields that are missing, or of other types and ranges.
+
+    The script fails on any other error, and if a collection is accepted whose limits are none.
+    """
+    counts = json.loads(run("fuzz_list.mjs", body(), "4000"))
+    assert counts["read"] > 1000
+    assert counts["signature"] > 200
+    assert counts["unsupported"] > 1000
+    assert counts["collections"] > 1000

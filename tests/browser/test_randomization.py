@@ -117,7 +117,7 @@ def test_value_of_the_wrong_type_is_refused_without_naming_it(javascript_sources
     given = [{"truth": value, "words": []}]
     with pytest.raises(JavaScriptError) as caught:
         javascript_sources.ask("respond", entry=entry, secret=SECRET.hex(), client=CLIENT, reports=given)
-    assert caught.value.args == ("TypeError", None, message)
+    assert caught.value.args == ("DeniableError", "type", message)
 
 
 VECTOR = json.loads(FILE.read_text())

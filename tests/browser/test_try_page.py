@@ -5,13 +5,17 @@ import re
 import pytest
 
 from deploy.services.edge.try_files import try_files
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR
+from producers.budget.allowance import Allowance
 from producers.transport.uploads.upload import decode_upload
 from tests.support.aggregator.browser import PICTURES, Watched
-from tests.support.edge.browser.lists import allowances
+from tests.support.edge.browser.lists import SITES, allowances
 from tests.support.edge.served import served
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 
+OTHER_SITES = ("example.org", "example.net", "example.com", "localhost")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
 
 
@@ -69,7 +73,8 @@ def test_text_shows_bits_and_ratios_within_epsilon(shown):
     assert shown.page.locator("#truth .bits .one").count() in (1, 2)
     for _ in range(5):
         shown.page.click("#again")
-        ratio = float(re.search(r"would give it ([\d.]+) times", text(shown, "#learns"))[1])
+        said = text(shown, "#learns")
+        ratio = 1.0 if "equally often" in said else float(re.search(r"would give it ([\d.]+) times", said)[1])
         epsilon = next(
             each.collection.mechanism.epsilon for each in allowances() if each.collection.name == "remembered"
         )
@@ -90,6 +95,43 @@ def test_report_is_sent_once_when_asked(shown, edge):
     assert shown.page.locator("#send").is_disabled()
     assert wait_until(lambda: len(edge.edge.kafka.uploads()) == before + 1)
     assert edge.edge.kafka.uploads()[-1] == bytes.fromhex(sent)
+
+
+def test_examples_are_those_of_the_collection(shown):
+    for name, examples in (("remembered", SITES), ("words", OTHER_SITES)):
+        shown.page.select_option("#collection", name)
+        value, others = (shown.page.input_value(each) for each in ("#text", "#others"))
+        assert (value, *others.split(", ")) == examples
+    shown.page.fill("#others", "")
+    assert text(shown, "#learns") == "Name other values to compare yours with."
+    assert "of 1 hour, began" in text(shown, "#legend")
+
+
+def test_report_of_a_passed_window_is_explained_and_made_afresh(browser):
+    """A window of a second: it has passed before the visitor presses Send."""
+    quick = Collection("quick", KRR.from_epsilon(3, 1.0), ("a", "b", "c"), window_seconds=1, grace_seconds=2)
+    allowed = (Allowance(quick, None),)
+    with (
+        served(allowances=allowed, delivery_seconds=1, try_files=try_files()) as edge,
+        browser.new_context(viewport=DESK) as context,
+    ):
+        shown = opened(context, edge)
+        assert "of 1 second, began" in text(shown, "#legend")
+        shown.page.wait_for_timeout(3_000)
+        shown.page.click("#send")
+        shown.page.locator(
+            "#answer[data-state=refused]", has_text="The window of this report has passed"
+        ).wait_for()
+        assert "{" not in text(shown, "#answer")
+        assert shown.page.locator("#send").is_disabled()
+        shown.page.click("#fresh")
+        assert text(shown, "#answer") == ""
+        shown.page.click("#send")
+        shown.page.locator("#answer[data-state=taken]").wait_for()
+        assert len(edge.edge.kafka.uploads()) == 1
+        assert shown.wrong == [
+            "console: Failed to load resource: the server responded with a status of 400 (Bad Request)"
+        ]
 
 
 @pytest.mark.all
@@ -115,8 +157,6 @@ def test_picture_of_the_documentation(browser, edge):
     with browser.new_context(viewport=DESK, color_scheme="light", device_scale_factor=2) as context:
         shown = opened(context, edge)
         shown.page.select_option("#collection", "remembered")
-        shown.page.fill("#text", "example.org")
-        shown.page.fill("#others", "example.net, github.com, python.org, wikipedia.org")
         shown.page.click("#hundred")
         shown.page.click("#send")
         shown.page.locator("#answer[data-state=taken]").wait_for()

@@ -2,26 +2,26 @@
 
 import { readCollection } from "./collections.js";
 import { deliveryOf } from "./delivery.js";
-import { DeniableError } from "./errors.js";
+import { DeniableError, attempt, check } from "./errors.js";
 import { charge } from "./limits.js";
 import { listOf } from "./list.js";
 import { responderOf } from "./randomization/responders.js";
 import { freshWords, randomBytes, uniform } from "./randomization/words.js";
 import { secretOf } from "./secret.js";
-import { floor, min, now } from "./short.js";
+import { floor, min, now, world } from "./short.js";
 import { indexedDbStorage } from "./storage.js";
 import { encodeUpload } from "./upload.js";
 
-/** The only client of this device, where Python tells many apart. */
-const CLIENT = "device";
-
 /** @param {any} options */
-export async function open({
-  edge, publicKey, maxEpsilon, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave = true, honorPrivacySignals = true,
-  storage = indexedDbStorage(`deniable ${edge}`),
-}) {
-  const { document, navigator } = /** @type {any} */ (globalThis);
-  const isSignalled = honorPrivacySignals && (navigator?.globalPrivacyControl || navigator?.doNotTrack === "1");
+export const open = async ({
+  edge: address, publicKey, maxEpsilon, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave = true, honorPrivacySignals = true,
+  storage,
+}) => {
+  // Without the slash at its end, so that it names one storage.
+  const edge = `${address}`.replace(/\/$/, ""), own = `deniable ${edge}`;
+  check(/^http(s:\/\/.|:\/\/(localhost|127\.[\d.]+|\[::1])([:/]|$))/.test(edge), "option", "edge must be an https URL, or http to this machine");
+  const { document, navigator } = world;
+  const isSignalled = honorPrivacySignals && (navigator?.globalPrivacyControl || navigator?.doNotTrack > 0);
   /** @type {Record<string, number>} */
   const counts = {};
   /** @param {string} what */
@@ -29,88 +29,94 @@ export async function open({
     counts[what] = (counts[what] ?? 0) + 1;
   };
 
+  storage ??= indexedDbStorage(own);
   /** @type {import("./storage.js").Storage["change"]} */
-  const change = (work) => storage.change(work).catch((error) => {
-    throw error instanceof DeniableError ? error : new DeniableError("storage", `cannot store: ${error}`);
+  const change = (work) => storage.change(work).catch((/** @type {unknown} */ error) => {
+    check(error instanceof DeniableError, "storage", `cannot store: ${error}; in Node: memoryStorage() or directoryStorage()`);
+    throw error;
   });
-  /** By name, for the list and the secret of the moment. @type {Map<string, any[]>} */
-  const known = new Map();
-  const list = listOf(edge, publicKey, change, () => known.clear());
-  const delivery = deliveryOf(edge, change, () => list._refresh("no-cache"), count);
-
   /** By choice, or by the browser's signal and no choice. @param {any} state */
   const isOut = (state) => state.isOut ?? isSignalled;
+
+  const list = listOf(edge, publicKey, change, isOut);
+  const delivery = deliveryOf(edge, own, change, () => list._refresh("no-cache"), count);
+
+  /** Cut off and forget what this page holds in memory. */
+  const forget = () => {
+    delivery._forget();
+    list._forget();
+  };
 
   /** @param {any} state */
   const empty = (state) => {
     for (const key in state) delete state[key];
   };
 
-  /** @param {string} name @returns {Promise<any[]>} the collection, its responder, and the epoch of the secret */
-  const prepared = async (name) => {
-    const entry = (await list._load()).find((each) => each.name === name);
-    if (!entry) throw new DeniableError("unknown_collection", `no collection ${name}`);
-    if (!known.has(name)) {
-      const collection = readCollection(entry), most = maxEpsilon[name] ?? maxEpsilon;
-      if (!(most > 0 && collection._isAtMost(most))) {
-        throw new DeniableError("epsilon", `epsilon of ${name} is above maxEpsilon`);
-      }
-      const [epoch, secret] = await secretOf(storage, change, isOut);
-      known.set(name, [collection, ...responderOf(collection, secret, CLIENT), epoch]);
-    }
-    return /** @type {any[]} */ (known.get(name));
-  };
-
   /** @param {string} name @param {unknown} value @returns {Promise<string>} */
   const report = async (name, value) => {
-    // Otherwise the transaction below finds out.
-    if (!known.has(name) && (await change(isOut))) return "opted_out";
-    const [collection, responder, cohort, epoch] = await prepared(name);
-    const respond = responder(value);
-    const result = await change((state) => {
+    const entries = await list._load();
+    if (!entries) return "opted_out";
+    const entry = entries.find((each) => each?.name === name);
+    check(entry, "unknown_collection", `no collection ${name}`);
+    if (!entry._prepared) {
+      const collection = readCollection(entry), most = maxEpsilon?.[name] ?? maxEpsilon;
+      check(most > 0 && collection._isAtMost(min(most, 64)), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon`);
+      const [epoch, secret] = await secretOf(storage, change, isOut);
+      entry._prepared = [collection, ...responderOf(collection, secret, "device"), epoch];
+    }
+    const [collection, responder, cohort, epoch] = entry._prepared;
+    const respond = responder(value), took = delivery._taking();
+    /** @type {any} */
+    let upload;
+    const outcome = await change((state) => {
       if (isOut(state)) return "opted_out";
       // Another tab opted out and in again.
-      if (state.secret?.[0] !== epoch) return undefined;
-      const { fingerprint, window_seconds, grace_seconds, _kind, k, bits } = collection;
-      const at = now(), start = floor(at / window_seconds) * window_seconds, expires = start + window_seconds + grace_seconds;
+      if (state.secret?.[0] !== epoch) return "";
+      const { window_seconds } = collection, at = now(), start = floor(at / window_seconds) * window_seconds;
+      const expires = start + window_seconds + collection.grace_seconds;
       const balance = charge(collection, state.spent?.[name], start, at);
       if (typeof balance === "string") return balance;
       state.spent = { ...state.spent, [name]: balance };
       const id = randomBytes(16);
-      const body = encodeUpload(id, fingerprint, _kind, cohort, start, k || bits, respond(freshWords)[0]);
+      const row = respond(freshWords)[0];
+      const body = encodeUpload(id, collection._fingerprint, collection._kind, cohort, start, collection.k || collection.bits, row);
       const due = at + uniform() * min(maxDelaySeconds, window_seconds, (expires - at) / 2);
-      const upload = { id: id.join(), body, due, expires };
+      upload = { id: id.join(), body, due, expires };
       if ((state.queue ??= []).push(upload) > maxUploads) {
         state.queue.shift();
         count("queue_full");
       }
-      return upload;
+      return "queued";
     });
-    if (!result) {
-      known.clear();
+    if (upload) took(upload);
+    else if (!outcome) {
+      list._forget();
       return report(name, value);
     }
-    if (typeof result !== "string") {
-      delivery._took(result);
-      return "queued";
-    }
-    count(result);
-    return result;
+    return outcome;
   };
 
   const closing = new AbortController(), { signal } = closing;
-  if (document) {
-    addEventListener("online", () => delivery._wake(0), { signal });
-    // A page is hidden before it is left, and may not live to be told of anything else.
-    document.addEventListener("visibilitychange", () => sendOnLeave && document.hidden && delivery._leave(), { signal });
-  }
+  /** @param {any} target @param {string} event @param {() => unknown} work */
+  const on = (target, event, work) => target?.addEventListener?.(event, work, { signal });
+  const wake = () => delivery._wake(0);
+  /** Tells other tabs that what they hold in memory may be gone. */
+  const channel = new BroadcastChannel(own);
+  /** @type {any} */ (channel).unref?.(); // a process of Node may end meanwhile
+  on(channel, "message", () => {
+    forget();
+    wake();
+  });
+  on(world, "online", wake);
+  // A page is hidden before it is left, and may not live to be told of anything else.
+  on(document, "visibilitychange", () => sendOnLeave && document.hidden && delivery._leave());
 
   /** @param {any} state */
   const queued = (state) => state.queue?.length ?? 0;
 
   // A storage that fails is named by `report`.
-  await change((state) => isSignalled && isOut(state) && empty(state)).catch(() => {});
-  delivery._wake(0);
+  await attempt(change((state) => isSignalled && isOut(state) && empty(state)));
+  wake();
 
   return {
     report,
@@ -118,20 +124,26 @@ export async function open({
       await delivery._send(true);
       return change(queued);
     },
-    optOut: () => {
-      delivery._forget();
-      list._forget();
-      known.clear();
-      return change((state) => {
+    optOut: async () => {
+      const stop = () => {
+        forget();
+        channel.postMessage(0);
+      };
+      // Before, so that nothing leaves from here on; and after, for what was read meanwhile.
+      stop();
+      await change((state) => {
         empty(state);
         state.isOut = true;
       });
+      stop();
     },
-    optIn: () => change((state) => void (state.isOut = false)),
+    optIn: () => change((state) => {
+      state.isOut = false;
+    }),
     status: () => change((state) => ({ optedOut: isOut(state), queued: queued(state), counts })),
     close: () => {
       delivery._forget();
       closing.abort();
     },
   };
-}
+};

@@ -12,7 +12,7 @@
  */
 
 import { crc32c } from "./crypto/crc32c.js";
-import { DeniableError } from "./errors.js";
+import { check } from "./errors.js";
 
 const MAX_UPLOAD_BYTES = 65_536;
 const HEADER_BYTES = 23;
@@ -23,10 +23,8 @@ const MAX_WINDOW_START = 253_402_300_799;
 /** "DNBU", and the version. */
 const MAGIC = [68, 78, 66, 85], VERSION = 1;
 
-/** @param {string} reason malformed, unsupported_version or oversized @returns {never} */
-const refuse = (reason) => {
-  throw new DeniableError(reason, `these bytes are no upload: ${reason}`);
-};
+/** @param {string} reason malformed, unsupported_version or oversized @throws {DeniableError} */
+const refuse = (reason) => check(false, reason, `these bytes are no upload: ${reason}`);
 
 /** @param {number} mechanism @param {number} width @returns {number} bytes of one report, 0 if there is none such */
 function reportBytes(mechanism, width) {

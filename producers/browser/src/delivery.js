@@ -8,99 +8,84 @@
  * @typedef {{id: string, body: Uint8Array, due: number, expires: number}} StoredUpload times in unix seconds
  */
 
+import { attempt } from "./errors.js";
 import { uniform } from "./randomization/words.js";
-import { max, min, now } from "./short.js";
+import { max, min, now, world } from "./short.js";
 
 /** Nothing identifies the person: no cookies, no referrer; an answer that leads elsewhere is an error. */
 export const ANONYMOUS = /** @type {const} */ ({ credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" });
 
-const LONGEST_BACKOFF = 3600;
-/** Seconds; timers of browsers end at 2^31 milliseconds. */
-const LONGEST_TIMER = 2e6;
-/** Uploads; browsers let all requests of a closing page carry 64 KiB, and an upload has at most 566 bytes. */
-const LEAVING = 99;
-/** No answer of the edge, so it ends no pause. */
-const EXPIRED = "expired";
-/** What ends an upload, by status. @type {Record<number, string>} */
-const ANSWERS = { 204: "sent", 400: "malformed", 409: "outdated" };
-
 /**
- * @param {string} edge @param {import("./storage.js").Storage["change"]} change
+ * @param {string} edge @param {string} name of the lock
+ * @param {import("./storage.js").Storage["change"]} change
  * @param {() => Promise<unknown>} refresh fetches the list of collections anew
  * @param {(what: string) => void} count
  */
-export function deliveryOf(edge, change, refresh, count) {
-  const { navigator } = globalThis;
-  /** Uploads that are sent now, or were answered: what was read before may name them still. @type {Set<string>} */
-  const underWay = new Set();
-  /** The queue as last read, in the random order of `due`: that of events would show. @type {StoredUpload[]} */
+export const deliveryOf = (edge, name, change, refresh, count) => {
+  /** Seconds; timers of browsers end at 2^31 milliseconds. */
+  const LONGEST_PAUSE = 3600;
+  /** Uploads; browsers let all requests of a closing page carry 64 KiB, and an upload has at most 566 bytes. */
+  const LEAVING = 99;
+  const { navigator } = world;
+  /** What waits, as last read, in the random order of `due`: that of events would show. @type {StoredUpload[]} */
   let last = [];
-  let stopping = new AbortController();
   /** When the pause ends, as last read. */
   let paused = 0;
+  let stopping = new AbortController();
+  /** The last turn of this page, where there are no locks. @type {Promise<unknown> | undefined} */
+  let sending;
   /** @type {any} */
   let timer;
   let next = Infinity;
 
-  /** @returns {Promise<number>} when the pause ends */
-  const read = () => change((state) => {
+  /** Delete what can no longer count, and read the rest. @param {any} state */
+  const read = (state) => {
+    state.queue &&= state.queue.filter((/** @type {StoredUpload} */ { expires }) => expires > now() || count("expired"));
     last = [...(state.queue ?? [])].sort((one, other) => one.due - other.due);
-    return (paused = state.pause?.[1] ?? 0);
-  });
+    paused = state.pause?.[1] ?? 0;
+  };
 
-  /** Delete an upload, and count why. @param {string} id @param {string} what */
-  const settle = async (id, what) => {
+  /** @param {StoredUpload} upload @param {AbortSignal} signal @param {boolean} [keepalive] @returns {Promise<boolean>} whether others must wait */
+  const post = async ({ id, body }, signal, keepalive) => {
+    // text/plain needs no preflight. Not sendBeacon, which cannot leave out cookies.
+    const response = await attempt(fetch(`${edge}/v1/reports`, {
+      ...ANONYMOUS, method: "POST", headers: { "Content-Type": "text/plain" }, body, keepalive, signal,
+    }));
+    const status = response?.status;
+    // A proxy answers anything with any status: only the edge's own words end an upload.
+    const { error, rejected } = (response && (await attempt(response.json()))) ?? {}, reason = rejected?.[0]?.[1];
+    const words = typeof (reason ?? error) === "string" && { 200: reason, 400: reason ?? "malformed", 409: "outdated" };
+    const what = status === 204 ? "sent" : words[status];
+    // After `forget` nothing may be left behind.
+    if (signal.aborted) return true;
     await change((state) => {
-      state.queue = state.queue?.filter((/** @type {StoredUpload} */ each) => each.id !== id);
-      if (what !== EXPIRED) delete state.pause;
-    });
-    count(what);
-  };
-
-  /** @param {StoredUpload} upload @param {boolean} [keepalive] @returns {Promise<unknown>} true if others must wait */
-  const post = async ({ id, body }, keepalive) => {
-    const { signal } = stopping;
-    if (underWay.has(id)) return;
-    underWay.add(id);
-    try {
-      // text/plain needs no preflight. Not sendBeacon, which cannot leave out cookies.
-      const request = { ...ANONYMOUS, method: "POST", headers: { "Content-Type": "text/plain" }, body, keepalive, signal };
-      const response = await fetch(`${edge}/v1/reports`, request), { status } = response;
-      const what = ANSWERS[status] ?? (status === 200 && (await response.json()).rejected[0][1]);
-      if (!what) throw response.headers.get("Retry-After");
-      await settle(id, what);
-      if (status === 409) await refresh();
-    } catch (after) {
-      underWay.delete(id);
-      // After `forget` nothing may be left behind.
-      if (!signal.aborted) {
-        await change((state) => {
-          const [failures, until] = state.pause ?? [0, 0];
-          if (until > now()) return; // requests that fail together are one failure
-          const wait = min(2 ** failures, LONGEST_BACKOFF) * (0.5 + uniform() / 2);
-          state.pause = [failures + 1, now() + max(wait, Number(after) || 0)];
-        });
+      const [failures, until] = state.pause ?? [0, 0];
+      if (what) {
+        state.queue &&= state.queue.filter((/** @type {StoredUpload} */ each) => each.id !== id || count(what));
+        delete state.pause;
+      } else if (until <= now()) { // requests that fail together are one failure
+        const wait = min(2 ** failures, LONGEST_PAUSE) * (0.5 + uniform() / 2);
+        const asked = min(+(/** @type {any} */ (response?.headers.get("Retry-After"))) || 0, LONGEST_PAUSE);
+        state.pause = [failures + 1, now() + max(wait, asked)];
       }
-      return true;
-    }
+      read(state);
+    });
+    if (status === 409) await attempt(refresh());
+    if (!what) wake(paused);
+    return !what;
   };
 
-  /** @param {boolean} everything */
-  const sendDue = async (everything) => {
-    if (navigator?.onLine === false) return;
-    const until = await read();
-    for (const upload of last) {
-      if (upload.expires <= now()) await settle(upload.id, EXPIRED);
-      else if (max(everything ? 0 : upload.due, until) <= now() && (await post(upload))) break;
-    }
-    const pause = await read();
-    wake(max(pause, min(...last.map(({ due }) => due))));
-  };
-
-  /** Send what is due, or everything; one tab at a time. @param {boolean} [everything] */
-  const send = async (everything = false) => {
-    const work = () => sendDue(everything);
-    return navigator?.locks ? navigator.locks.request(`deniable ${edge}`, work) : work();
+  /** Send what is due, or everything; one tab at a time. @param {boolean} [everything] @returns {Promise<unknown>} */
+  const send = (everything) => {
+    const work = async () => {
+      const { signal } = stopping;
+      if (navigator?.onLine === false) return;
+      await change(read);
+      // `post` reads anew, since another tab may have opted out.
+      while (last[0] && max(everything ? 0 : last[0].due, paused) <= now() && !(await post(last[0], signal)));
+      wake(max(paused, last[0]?.due ?? Infinity));
+    };
+    return navigator?.locks ? navigator.locks.request(name, work) : (sending = sending ? sending.then(work, work) : work());
   };
 
   /** Send what is due at this time. @param {number} at unix seconds */
@@ -111,21 +96,22 @@ export function deliveryOf(edge, change, refresh, count) {
     timer = setTimeout(() => {
       next = Infinity;
       send().catch(() => wake(now() + 60));
-    }, min(at - now(), LONGEST_TIMER) * 1000);
+    }, min(at - now(), LONGEST_PAUSE) * 1000);
     timer.unref?.(); // a process of Node may end meanwhile
   };
 
   return {
     _send: send,
     _wake: wake,
-    /** @param {StoredUpload} upload that was stored */
-    _took: (upload) => {
+    /** Begin to store an upload; call what this returns once it is stored. After `_forget` it does nothing. */
+    _taking: ({ signal } = stopping) => (/** @type {StoredUpload} */ upload) => {
+      if (signal.aborted) return;
       last.push(upload);
       wake(upload.due);
     },
     /** Send what waits, unless the edge asked for a pause; the page may end before there is an answer. */
     _leave: () => {
-      if (paused <= now()) for (const upload of last.slice(0, LEAVING)) post(upload, true);
+      if (paused <= now()) for (const each of last.splice(0, LEAVING)) attempt(post(each, stopping.signal, true));
     },
     /** Cut off everything under way, and forget it. */
     _forget: () => {
@@ -136,4 +122,4 @@ export function deliveryOf(edge, change, refresh, count) {
       next = Infinity;
     },
   };
-}
+};

@@ -1,18 +1,14 @@
 /** The privacy loss of a mechanism, from its integer thresholds: exactly compared, or rounded up. */
 
-import { big, min } from "./short.js";
-
-const SCALE_BITS = 160n;
-/** Losses above are above every epsilon. */
-const LARGEST = 64;
+import { big } from "./short.js";
 
 /** @param {number} x positive @returns {bigint} at most e^x 2^160: its Taylor series with every term rounded down */
-function expBelow(x) {
+const expBelow = (x) => {
   let denominator = 1n, total = 0n, order = 0n;
   for (; x % 1; x *= 2) denominator *= 2n;
-  for (let term = 1n << SCALE_BITS; term; term = (term * big(x)) / (denominator * ++order)) total += term;
+  for (let term = 1n << 160n; term; term = (term * big(x)) / (denominator * ++order)) total += term;
   return total;
-}
+};
 
 /**
  * A loss of `times` ln(numerator / denominator).
@@ -22,14 +18,14 @@ function expBelow(x) {
  * @param {bigint} numerator @param {bigint} denominator @param {number} [times]
  * @returns {Loss} above any epsilon unless 0 < denominator < numerator
  */
-export function lossOf(numerator, denominator, times = 1) {
+export const lossOf = (numerator, denominator, times = 1) => {
   const isOne = denominator > 0n && numerator > denominator;
   const power = big(times);
   return {
-    _isAtMost: (epsilon) => isOne && numerator ** power << SCALE_BITS <= expBelow(min(epsilon, LARGEST)) * denominator ** power,
+    _isAtMost: (epsilon) => isOne && numerator ** power << 160n <= expBelow(epsilon) * denominator ** power,
     _above: isOne ? times * Math.log(Number((numerator << 64n) / denominator) / 2 ** 64) * (1 + 1e-9) + 1e-12 : Infinity,
   };
-}
+};
 
 export const UNBOUNDED = lossOf(0n, 0n);
 
@@ -49,17 +45,17 @@ const commonest = (k) => (WORDS + k - 2n) / (k - 1n);
  *
  * @param {bigint} k @param {bigint} first threshold of the permanent step @param {bigint} second t, of the other one
  */
-export function longitudinalLoss(k, first, second) {
+export const longitudinalLoss = (k, first, second) => {
   const others = (WORDS - first) * commonest(k); // a, in 2^-128
   const high = others * WORDS + (first * WORDS - others) * second; // in 2^-192
-  const u = (WORDS - first) * (WORDS / (k - 1n)); // in 2^-128
-  const c = (WORDS * WORDS - u) * (WORDS / (k - 1n)); // in 2^-192, like d
+  const rarest = WORDS / (k - 1n), u = (WORDS - first) * rarest; // in 2^-128
+  const c = (WORDS * WORDS - u) * rarest; // in 2^-192, like d
   return lossOf(high * WORDS, c * WORDS - (c - u * WORDS) * second);
-}
+};
 
 /** Loss of one report of RAPPOR. @param {number} ones @param {bigint} flip @param {bigint} p @param {bigint} q all in 2^-32 */
-export function rapporLoss(ones, flip, p, q) {
+export const rapporLoss = (ones, flip, p, q) => {
   const kept = (1n << 32n) - flip;
   const zero = kept * p + flip * q, one = kept * q + flip * p; // p* and q*, in 2^-64
   return lossOf(one * (WORDS - zero), zero * (WORDS - one), ones);
-}
+};

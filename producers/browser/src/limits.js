@@ -13,13 +13,7 @@
  *   open window
  */
 
-import { ceil, floor, max, min } from "./short.js";
-
-/** Length of the only period without a budget: longer than any other. */
-const ENDLESS = 2 ** 32;
-const LEVELS = 64;
-/** Above any error of the floats. */
-const ROUNDING = 1e-9;
+import { floor, max, min } from "./short.js";
 
 /**
  * Charge one report.
@@ -29,14 +23,19 @@ const ROUNDING = 1e-9;
  * @param {number} windowStart unix seconds @param {number} now unix seconds
  * @returns {Balance | string} the new balance; `stored` is used up; or why the report is refused, as in Python
  */
-export function charge(collection, stored, windowStart, now) {
-  const { fingerprint, window_seconds, grace_seconds, budget, reports_per_window, _perReport, _inf } = collection;
+export const charge = (collection, stored, windowStart, now) => {
+  /** Length of the only period without a budget: longer than any other. */
+  const ENDLESS = 1e10;
+  const LEVELS = 64;
+  /** Above any error of the floats. */
+  const ROUNDING = 1e-9;
+  const { fingerprint, budget, _perReport, _inf } = collection;
   const period = budget ? budget.period_seconds : ENDLESS;
   /** @type {Balance[7]} */
   const terms = [fingerprint, period, _perReport, _inf];
   let [until, reports, lifetime, carried, carriedLifetime, closed, windows, old] = stored ?? [0, 0, 0, 0, 0, 0, {}, terms];
   // As of the last report that was accepted, so no window is counted from 0 again: the proof is in charging.py.
-  closed = max(closed, floor(now) - window_seconds - grace_seconds);
+  closed = max(closed, floor(now) - collection.window_seconds - collection.grace_seconds);
   if (windowStart < closed) return "too_late";
   // The present period began before the counted one, so what was spent in it is unknown, but not above this.
   if (old[1] < period) {
@@ -53,13 +52,13 @@ export function charge(collection, stored, windowStart, now) {
   if (until <= start) reports = carried = 0;
   until = max(until, budget ? start + period : floor(now) + 1);
   if (budget) {
-    const level = carried && ceil((carried / budget.epsilon) * LEVELS + ROUNDING);
+    const level = carried && -floor((-carried / budget.epsilon) * LEVELS - ROUNDING);
     const left = floor((budget.epsilon * (1 - level / LEVELS)) / _perReport);
     if (reports >= (level ? left : budget.reports ?? Infinity)) return "over_budget";
   }
   const before = windows[windowStart] ?? 0;
-  if (before >= reports_per_window) return "over_window";
+  if (before >= collection.reports_per_window) return "over_window";
   for (const each in windows) if (+each < closed) delete windows[each];
   windows[windowStart] = before + 1;
   return [until, reports + 1, lifetime + 1, carried, carriedLifetime, closed, windows, terms];
-}
+};

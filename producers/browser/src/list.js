@@ -2,19 +2,19 @@
 
 import { readList } from "./collections.js";
 import { ANONYMOUS } from "./delivery.js";
-import { DeniableError } from "./errors.js";
+import { attempt, check } from "./errors.js";
 import { now } from "./short.js";
-
-const TIMEOUT_MS = 10_000;
-/** Seconds until a list is asked for again; a browser's cache answers for as long as the edge says. */
-const MAX_AGE = 300;
 
 /**
  * @param {string} edge @param {string} publicKey base64
  * @param {import("./storage.js").Storage["change"]} change
- * @param {() => void} onNew called when the list is another one
+ * @param {(state: any) => boolean} isOut whether the person takes no part
  */
-export function listOf(edge, publicKey, change, onNew) {
+export const listOf = (edge, publicKey, change, isOut) => {
+  const TIMEOUT_MS = 10_000;
+  /** Seconds until a list is asked for again; a browser's cache answers for as long as the edge says. */
+  const MAX_AGE = 300;
+  const address = `${edge}/v1/collections`;
   /** @type {any[] | undefined} */
   let collections;
   let old = 0;
@@ -23,36 +23,37 @@ export function listOf(edge, publicKey, change, onNew) {
   const accept = async (body) => {
     const list = await readList(body, publicKey);
     await change((state) => {
-      if (state.list?.[1] > list.revision) throw new DeniableError("revision", "an older list than seen");
+      check(!(state.list?.[1] > list.revision), "revision", "an older list than seen");
       if (!state.isOut) state.list = [body, list.revision];
     });
     collections = list.collections;
-    onNew();
   };
 
   /** Fetch the list. A browser keeps it with its ETag; "no-cache" asks the edge anyway. @param {RequestCache} [cache] */
   const refresh = async (cache) => {
-    const request = { ...ANONYMOUS, cache, signal: AbortSignal.timeout(TIMEOUT_MS) };
-    const response = await fetch(`${edge}/v1/collections`, request).catch(() => {});
-    if (!response?.ok) throw new DeniableError("unreachable", `${edge} gave no list`);
-    await accept(await response.text());
+    const response = await attempt(fetch(address, { ...ANONYMOUS, cache, signal: AbortSignal.timeout(TIMEOUT_MS) }));
+    check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer, or not in allow_origins"}`);
+    await accept(await /** @type {Response} */ (response).text());
   };
 
   return {
     _refresh: refresh,
-    /** The list: the stored one if there is one, and if that is old, fetched again meanwhile. @returns {Promise<any[]>} */
+    /** The stored list, else fetched; if it is old, fetched again meanwhile. @returns {Promise<any[] | undefined>} nothing if opted out */
     _load: async () => {
       if (!collections) {
-        const stored = await change((state) => state.list);
-        await (stored ? accept(stored[0]) : refresh());
+        const stored = await change((state) => !isOut(state) && [state.list?.[0]]);
+        if (!stored) return;
+        // The app may pin another key since it was stored.
+        await accept(stored[0]).catch(() => refresh());
       } else if (now() >= old) {
         old = now() + MAX_AGE;
-        refresh().catch(() => {});
+        attempt(refresh());
       }
-      return /** @type {any[]} */ (collections);
+      return collections;
     },
+    /** Load it again: its entries hold what was prepared of the secret. */
     _forget: () => {
       collections = undefined;
     },
   };
-}
+};

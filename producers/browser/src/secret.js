@@ -11,9 +11,6 @@ import { utf8 } from "./randomization/memory.js";
 import { Bytes } from "./short.js";
 import { randomBytes } from "./randomization/words.js";
 
-const HMAC = { name: "HMAC", hash: "SHA-256" };
-const PURPOSE = "deniable-secret-1";
-
 /**
  * Return the secret, and create it unless there is one.
  *
@@ -21,12 +18,11 @@ const PURPOSE = "deniable-secret-1";
  * @param {(state: any) => boolean} isOut
  * @returns {Promise<[epoch: string, secret: Uint8Array]>} the epoch tells it from others, and reveals nothing
  */
-export async function secretOf({ keepsKeys }, change, isOut) {
+export const secretOf = async ({ keepsKeys }, change, isOut) => {
   const { subtle } = crypto, bytes = randomBytes(32);
   /** @param {Uint8Array} raw */
-  const imported = (raw) => subtle.importKey("raw", raw, HMAC, false, ["sign"]);
+  const imported = (raw) => subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const made = [randomBytes(16).join(), keepsKeys ? await imported(bytes) : bytes];
   const [epoch, key] = await change((state) => (isOut(state) ? made : (state.secret ??= made)));
-  const tag = await subtle.sign("HMAC", keepsKeys ? key : await imported(key), utf8(PURPOSE));
-  return [epoch, new Bytes(tag)];
-}
+  return [epoch, new Bytes(await subtle.sign("HMAC", keepsKeys ? key : await imported(key), utf8("deniable-secret-1")))];
+};

@@ -8,41 +8,36 @@
  * @property {boolean} [keepsKeys] whether the state can have a CryptoKey; else the secret is 32 bytes
  */
 
+import { attempt } from "./errors.js";
+
 /** @returns {Storage} that ends with the page or process, and with it the promises about several visits */
 export const memoryStorage = (state = {}) => ({ change: async (change) => change(state) });
 
+/** @param {any} request of IndexedDB, or a transaction @returns {Promise<any>} its result, once it has succeeded */
+const done = (request) => new Promise((resolve, reject) => {
+  request.onsuccess = request.oncomplete = () => resolve(request.result);
+  request.onerror = request.onabort = (/** @type {any} */ { target }) => reject(target.error);
+});
+
 /** @param {string} name of the database @returns {Storage} in IndexedDB */
-export function indexedDbStorage(name) {
-  /** @type {Promise<IDBDatabase>} */
-  const opening = new Promise((resolve, reject) => {
+export const indexedDbStorage = (name) => {
+  const open = async () => {
     const request = indexedDB.open(name, 1);
     request.onupgradeneeded = () => request.result.createObjectStore("state");
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-  opening.catch(() => {}); // each change meets the error
+    return done(request);
+  };
+  const opening = open();
+  attempt(opening); // each change meets the error
   return {
     keepsKeys: true,
     change: async (change) => {
-      const database = await opening;
-      return new Promise((resolve, reject) => {
-        const transaction = database.transaction("state", "readwrite"), table = transaction.objectStore("state");
-        /** @type {any} */
-        let result;
-        const found = table.get(0);
-        found.onsuccess = () => {
-          const state = found.result ?? {};
-          try {
-            result = change(state);
-            table.put(state, 0);
-          } catch (error) {
-            reject(error);
-            transaction.abort();
-          }
-        };
-        transaction.oncomplete = () => resolve(result);
-        transaction.onabort = () => reject(transaction.error);
-      });
+      const transaction = (await opening).transaction("state", "readwrite"), table = transaction.objectStore("state");
+      // Nothing but this is awaited, so the transaction is still open; without a `put` it stores nothing.
+      const state = (await done(table.get(0))) ?? {};
+      const result = change(state);
+      table.put(state, 0);
+      await done(transaction);
+      return result;
     },
   };
-}
+};

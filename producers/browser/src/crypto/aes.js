@@ -11,8 +11,6 @@
 import { Bytes, Halves } from "../short.js";
 
 const substitute = new Bytes(256);
-/** SubBytes and MixColumns of row 0, a column (2 s, s, s, 3 s) for each byte; those of row r are rotated left by 8 r. */
-const mixed = new Halves(256);
 
 /** @param {number} x in GF(2^8) */
 const doubled = (x) => (x << 1) ^ (x & 128 ? 283 : 0);
@@ -28,35 +26,37 @@ powers.forEach((power, i) => {
   substitute[power] = twice ^ (twice >> 4) ^ (twice >> 5) ^ (twice >> 6) ^ (twice >> 7) ^ 99;
 });
 substitute[0] = 99;
-substitute.forEach((s, x) => (mixed[x] = (doubled(s) * 0x1000001) ^ (s * 0x1010100)));
 
 /**
- * One column of a round, by the table of SubBytes with or without MixColumns: row i comes from i columns further.
+ * One column of a round, by SubBytes with or without MixColumns: row i comes from i columns further.
  *
- * @param {Uint8Array | Uint32Array} table @param {Uint32Array} block @param {number} column
+ * MixColumns makes a column (2 s, s, s, 3 s) of each byte of row 0; those of row r are rotated left by 8 r.
+ *
+ * @param {ArrayLike<number>} block @param {number} column @param {boolean} [isMixed]
  */
-function columnOf(table, block, column) {
+const columnOf = (block, column, isMixed) => {
   let sum = 0;
-  for (let row = 0; row < 32; row += 8) sum ^= rotateLeft(table[(block[column++ & 3] >> row) & 255], row);
+  for (let row = 0; row < 32; row += 8) {
+    const s = substitute[(block[column++ & 3] >> row) & 255];
+    sum ^= rotateLeft(isMixed ? (doubled(s) * 0x1000001) ^ (s * 0x1010100) : s, row);
+  }
   return sum;
-}
+};
 
 /** @param {Uint8Array} key the 16 bytes of its buffer @returns {Uint32Array} the key schedule, 44 words */
-export function expandKey(key) {
+export const expandKey = (key) => {
   const words = new Halves(44);
   words.set(new Halves(key.buffer));
   for (let i = 4, round = 1; i < 44; i++) {
     let word = words[i - 1];
     if (!(i & 3)) {
-      word = columnOf(substitute, new Halves(4).fill(rotateLeft(word, 24)), 0) ^ round;
+      word = columnOf(Array(4).fill(rotateLeft(word, 24)), 0) ^ round;
       round = doubled(round);
     }
     words[i] = words[i - 4] ^ word;
   }
   return words;
-}
-
-const before = new Halves(4);
+};
 
 /**
  * CBC-MAC of whole blocks; of one block, its encryption.
@@ -65,18 +65,16 @@ const before = new Halves(4);
  * @param {ArrayLike<number>} message halves, four for each block
  * @returns {Uint32Array} one block
  */
-export function mac(schedule, message) {
+export const mac = (schedule, message) => {
   let state = new Halves(4);
   for (let i = 0; i < message.length; i += 4) {
     state = state.map((word, column) => word ^ message[i + column] ^ schedule[column]);
     for (let place = 4; place < 44; place += 4) {
-      const table = place < 40 ? mixed : substitute;
-      before.set(state);
-      for (let column = 0; column < 4; column++) state[column] = columnOf(table, before, column) ^ schedule[place + column];
+      state = state.map((_, column, before) => columnOf(before, column, place < 40) ^ schedule[place + column]);
     }
   }
   return state;
-}
+};
 
 /**
  * CBC-MAC of a text: its length in 8 bytes, its UTF-8, zeros to the end of a block.
@@ -84,9 +82,9 @@ export function mac(schedule, message) {
  * @param {Uint32Array} schedule of `expandKey` @param {Uint8Array} text in UTF-8
  * @returns {Uint32Array} one block
  */
-export function macText(schedule, text) {
+export const macText = (schedule, text) => {
   const message = new Bytes((text.length + 23) & ~15), words = new Halves(message.buffer);
   message.set(text, 8);
   words[0] = text.length;
   return mac(schedule, words);
-}
+};

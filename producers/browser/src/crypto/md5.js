@@ -1,15 +1,10 @@
 /** MD5 (RFC 1321), which WebCrypto lacks, for Bloom filters alone: it spreads values over bits and protects nothing. */
 
-import { Bytes, Halves } from "../short.js";
+import { Bytes, Halves, floor } from "../short.js";
 import { rotateLeft } from "./aes.js";
 
-/** Four of a round. */
-const SHIFTS = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21];
-/** The first 32 bits of |sin(1)|, |sin(2)|, … An engine's sine may err in its last bit, which is the 53rd. */
-const SINES = Halves.from(Array(64), (_, i) => Math.abs(Math.sin(i + 1)) * 2 ** 32);
-
 /** @param {Uint8Array} data below 2^29 bytes @returns {Uint8Array} 16 bytes */
-export function md5(data) {
+export const md5 = (data) => {
   const message = new Bytes((data.length + 72) & ~63), words = new Halves(message.buffer);
   message.set(data);
   message[data.length] = 128;
@@ -19,13 +14,16 @@ export function md5(data) {
     let [a, b, c, d] = state;
     for (let i = 0; i < 64; i++) {
       const round = i >> 4;
-      const f = round < 2 ? (round ? (d & b) | (~d & c) : (b & c) | (~b & d)) : round < 3 ? b ^ c ^ d : c ^ (b | ~d);
-      const place = round < 2 ? (round ? 5 * i + 1 : i) : round < 3 ? 3 * i + 5 : 7 * i;
-      const sum = (a + f + SINES[i] + words[start + (place & 15)]) | 0;
+      const f = [(b & c) | (~b & d), (d & b) | (~d & c), b ^ c ^ d, c ^ (b | ~d)][round];
+      const place = [i, 5 * i + 1, 3 * i + 5, 7 * i][round] & 15;
+      // An engine's sine may err in its last bit, which is the 53rd.
+      const sine = floor(Math.abs(Math.sin(i + 1)) * 2 ** 32);
+      const sum = (a + f + sine + words[start + place]) | 0;
       [a, d, c] = [d, c, b];
-      b += rotateLeft(sum, SHIFTS[4 * round + (i & 3)]);
+      // Four distances of each round, in base 36.
+      b += rotateLeft(sum, parseInt("7chm59ek4bgn6afl"[4 * round + (i & 3)], 36));
     }
     [a, b, c, d].forEach((word, i) => (state[i] += word));
   }
   return new Bytes(state.buffer);
-}
+};

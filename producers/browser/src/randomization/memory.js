@@ -8,10 +8,8 @@ import { blake2b } from "../crypto/blake2b.js";
 import { Bytes, Halves } from "../short.js";
 import { below, repeatedWords } from "./words.js";
 
-const encoder = new TextEncoder();
-
 /** @param {string | number | bigint} text @returns {Uint8Array} UTF-8 */
-export const utf8 = (text) => encoder.encode(String(text));
+export const utf8 = (text) => new TextEncoder().encode(/** @type {any} */ (text));
 
 /**
  * The permanent choices of one client in one collection.
@@ -21,15 +19,12 @@ export const utf8 = (text) => encoder.encode(String(text));
  * @param {string} name of the collection
  * @param {(string | number | bigint)[]} parameters all that a permanent response depends on beside the value
  */
-export function memoryOf(secret, client, name, parameters) {
+export const memoryOf = (secret, client, name, parameters) => {
   /** A pseudo-random function of purpose and context under the secret. @param {string} purpose @param {any[]} context */
-  const derive = (purpose, ...context) => {
-    const data = context.flatMap((item) => {
-      const bytes = utf8(item);
-      return [...new Bytes(Halves.of(bytes.length, 0).buffer), ...bytes];
-    });
-    return blake2b(Bytes.from(data), secret, utf8(`deniable-${purpose}`));
-  };
+  const derive = (purpose, ...context) => blake2b(
+    Bytes.from(context.map(utf8).flatMap((each) => [...new Bytes(Halves.of(each.length, 0).buffer), ...each])),
+    secret, utf8(`deniable-${purpose}`),
+  );
   const textKey = expandKey(derive("text"));
   const seedKey = expandKey(derive("seed", name, ...parameters));
   const wordKey = derive("word", name, ...parameters);
@@ -39,7 +34,7 @@ export function memoryOf(secret, client, name, parameters) {
     _cohort: (cohorts) => below(mac(expandKey(derive("cohort", name)), owner), cohorts),
     /** The block that stands for a text. @param {string} text well-formed */
     _digest: (text) => macText(textKey, utf8(text)),
-    /** The words of a value's permanent response. @param {ArrayLike<number>} value the block that identifies it */
-    _words: (value) => repeatedWords(wordKey, mac(seedKey, [...owner, ...Array.from(value)])),
+    /** The words of a value's permanent response. @param {Iterable<number>} value the block that identifies it */
+    _words: (value) => repeatedWords(wordKey, mac(seedKey, [...owner, ...value])),
   };
-}
+};

@@ -17,11 +17,11 @@ import { below, wholeWord } from "./words.js";
  * @param {Words} words one word, then another one
  * @returns {number} in [0, k)
  */
-export function randomizeKrr(truth, k, threshold, words) {
+export const randomizeKrr = (truth, k, threshold, words) => {
   const keep = wholeWord(words(1)) < threshold;
   const lie = below(words(1), k - 1);
   return keep ? truth : lie + (lie >= truth ? 1 : 0);
-}
+};
 
 /**
  * Draw independent bits: 1 with probability ifOne / 2^32 where `row` has a 1, else ifZero / 2^32.
@@ -34,22 +34,21 @@ export function randomizeKrr(truth, k, threshold, words) {
  * equal and U < T held before. If T's digit is 1, that is `word | before`; if 0, `word & before`. Below the lowest
  * 1 of both thresholds nothing is drawn: no number is below 0.
  *
- * @param {Uint8Array} row a whole number of 64-bit words
+ * @param {Uint8Array} row all of its buffer, a whole number of 64-bit words
  * @param {number} ifOne in [0, 2^32) @param {number} ifZero in [0, 2^32)
  * @param {Words} words row.length / 8 words for each digit from the lowest 1 up
  * @returns {Uint8Array} as `row`
  */
-export function bernoulli(row, ifOne, ifZero, words) {
-  const truth = new Halves(row.slice().buffer);
-  const before = new Halves(truth.length);
+export const bernoulli = (row, ifOne, ifZero, words) => {
+  const truth = new Halves(row.buffer), before = new Halves(truth.length);
   for (let place = 0; place < 32; place++) {
-    if (!((ifOne | ifZero) & ((2 << place) - 1))) continue;
-    const drawn = words(truth.length / 2);
-    const one = -((ifOne >>> place) & 1), zero = -((ifZero >>> place) & 1);
-    for (let i = 0; i < truth.length; i++) {
-      const digits = (truth[i] & one) | (~truth[i] & zero);
-      before[i] = (drawn[i] & before[i]) | ((drawn[i] | before[i]) & digits);
+    if ((ifOne | ifZero) & ((2 << place) - 1)) {
+      const one = -((ifOne >>> place) & 1), zero = -((ifZero >>> place) & 1);
+      words(truth.length / 2).forEach((word, i) => {
+        const digits = (truth[i] & one) | (~truth[i] & zero);
+        before[i] = (word & before[i]) | ((word | before[i]) & digits);
+      });
     }
   }
   return new Bytes(before.buffer);
-}
+};

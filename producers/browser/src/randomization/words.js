@@ -7,15 +7,15 @@
  */
 
 import { expandKey, mac } from "../crypto/aes.js";
-import { Bytes, Halves, big } from "../short.js";
+import { Bytes, Halves, Wholes, big } from "../short.js";
 
 /** The most that one call of getRandomValues may ask for is 64 KiB. */
 const pool = new Halves(16_384);
-let used = pool.length;
+let used = 16_384;
 
 /** Words of the operating system, each used once. @type {Words} at most 8,192 a call */
 export const freshWords = (count) => {
-  if (used + 2 * count > pool.length) {
+  if (used + 2 * count > 16_384) {
     crypto.getRandomValues(pool);
     used = 0;
   }
@@ -31,7 +31,7 @@ export const randomBytes = (count) => new Bytes(freshWords(count / 8).buffer);
  * @param {Uint8Array} key 16 bytes @param {Uint32Array} seed one block
  * @returns {Words}
  */
-export function repeatedWords(key, seed) {
+export const repeatedWords = (key, seed) => {
   const schedule = expandKey(key);
   let number = 0;
   return (count) => {
@@ -43,10 +43,10 @@ export function repeatedWords(key, seed) {
     }
     return words;
   };
-}
+};
 
 /** @param {Uint32Array} word two halves @returns {bigint} */
-export const wholeWord = (word) => (big(word[1]) << 32n) | big(word[0]);
+export const wholeWord = (word) => new Wholes(word.buffer)[0];
 
 /**
  * Multiply-shift: the high 64 bits of word * bound, so that every outcome has floor or ceil of 2^64 / bound words.

@@ -9,9 +9,11 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
 from tests.support.edge.browser.expected import signing_key
+from tests.support.edge.served import KEY
 
 WINDOW = {"window_seconds": 3600, "grace_seconds": 600}
 OFTEN = 65535
+SITES = ("example.org", "example.net", "github.com", "python.org", "wikipedia.org")
 
 
 def allowances(epsilon=2.0):
@@ -30,15 +32,16 @@ def allowances(epsilon=2.0):
             OFTEN,
         ),
         Allowance(Collection("words", bloom, **WINDOW), None, OFTEN),
-        Allowance(Collection("remembered", bloom, memoize=True, **WINDOW), None, OFTEN),
+        Allowance(Collection("remembered", bloom, memoize=True, candidates=SITES, **WINDOW), None, OFTEN),
     )
 
 
 def lists_for_scripts():
-    """Return the lists of revision 1 and 2 and their key, as JSON for a script."""
+    """Return lists of revision 1 and 2 and their key, and one of another key, as JSON for a script."""
     key = signing_key()
     bodies = {
         "present": collection_list(1, allowances(), 10, key).body.decode(),
         "newer": collection_list(2, allowances(1.5), 10, key).body.decode(),
+        "foreign": collection_list(1, allowances(), 10, KEY).body.decode(),
     }
     return json.dumps({"lists": bodies, "publicKey": key.public_key})

@@ -45,7 +45,7 @@ const answers = {
     ...group, fingerprint: BigInt(`0x${group.fingerprint}`), rows: unhex(group.rows),
   })))),
   one: ({ id, fingerprint, kind, cohort, windowStart, width, row }) =>
-    hex(encodeUpload(unhex(id), fingerprint, kind, cohort, windowStart, width, unhex(row))),
+    hex(encodeUpload(unhex(id), BigInt(`0x${fingerprint}`), kind, cohort, windowStart, width, unhex(row))),
   respond: ({ entry, secret, client, reports }) => {
     const [responder, cohort] = responderOf(readCollection(entry), unhex(secret), client);
     return reports.map(({ truth, words }) => {
