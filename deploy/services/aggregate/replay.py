@@ -1,5 +1,6 @@
 """`deniable replay`."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import click
 
 from aggregator.deployment import Deployment
 from aggregator.maintenance.ledger_changes import accept_loss
-from aggregator.maintenance.rebuild import rebuild
+from aggregator.maintenance.rebuild import Rebuilt, rebuild
 from aggregator.maintenance.replay import Comparison, ReplayError
 from aggregator.maintenance.replay import replay as recount
 from deploy.cli.event_loop import run_until_signalled
@@ -98,8 +99,28 @@ def _accept_loss(deployment: Deployment) -> None:
 
 
 def _rebuild(deployment: Deployment) -> None:
-    for partition, records in run_until_signalled(rebuild(deployment)).items():
-        click.echo(f"partition {partition}: {records} records counted again", err=True)
+    rebuilt = run_until_signalled(rebuild(deployment))
+    for partition, each in rebuilt.items():
+        click.echo(f"partition {partition}: {each.records} records counted again", err=True)
+    for sentence in _findings(deployment, rebuilt):
+        click.echo(sentence, err=True)
+
+
+def _findings(deployment: Deployment, rebuilt: Mapping[int, Rebuilt]) -> Iterator[str]:
+    """What an operator must know of a rebuild, a sentence each."""
+    for name in sorted({name for each in rebuilt.values() for name in each.unrecorded}):
+        lacking = [partition for partition, each in rebuilt.items() if name in each.unrecorded]
+        yield (
+            f"{name}: {deployment.topics.counts} holds no terms of {_listed('partition', lacking)}, so all "
+            f"windows counted there are judged by the present collection file; estimates that this changes "
+            f"are published again once workers run"
+        )
+    for disagreement in sorted({each.disagreement for each in rebuilt.values() if each.disagreement}):
+        yield f"workers will refuse this collection file: {disagreement}"
+
+
+def _listed(thing: str, numbers: Sequence[int]) -> str:
+    return f"{thing}{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
 def _several(count: int, thing: str) -> str:
