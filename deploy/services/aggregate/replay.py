@@ -14,6 +14,7 @@ from aggregator.maintenance.replay import replay as recount
 from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.deployment import deployment_of
+from deploy.cluster.topics.setup import require_readable
 from deploy.config.file import CollectionFileError, Configuration, load
 from deploy.services.aggregate.replay_uploads import replay_uploads
 from deploy.services.relay.relay_config import relay_keys
@@ -99,6 +100,7 @@ def _accept_loss(deployment: Deployment) -> None:
 
 
 def _rebuild(deployment: Deployment) -> None:
+    require_readable(deployment.cluster, deployment.topics, deployment.topics.rejected)  # no role may read it
     rebuilt = run_until_signalled(rebuild(deployment))
     for partition, each in rebuilt.items():
         click.echo(f"partition {partition}: {each.records} records counted again", err=True)
