@@ -102,7 +102,6 @@ class Edge:
         if settings.certificate_file is not None and settings.key_file is not None:
             self._tls = TlsFiles(settings.certificate_file, settings.key_file)
         self._server: asyncio.Server | None = None
-        self._tasks: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self.service: HttpService
         self.writer: UploadWriter
@@ -132,9 +131,9 @@ class Edge:
         except EdgeListenError:
             await self.writer.close(0)
             raise
-        self._tasks = [asyncio.create_task(self.service.watch())]
+        self.writer.tasks.start(self.service.watch(), "the watch over connections")
         if self._tls is not None:
-            self._tasks.append(asyncio.create_task(self._watch_files(self._tls)))
+            self.writer.tasks.start(self._watch_files(self._tls), "the watch over the certificate")
         _log.info("edge listens", most_connections=most_connections(), topic=settings.topic)
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -145,9 +144,20 @@ class Edge:
             self._server.close()
         await self.service.stop(seconds)
         await self.writer.close(seconds)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def serve(self, stopped: asyncio.Event) -> None:
+        """Return once `stopped` is set.
+
+        Raises
+        ------
+        DefectError if a task that the edge cannot do without has ended.
+        """
+        defect = self.writer.tasks.defect
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait((stopping, defect), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if defect.done():
+            raise defect.result()
 
     def reasons_not_ready(self) -> list[str]:
         """Return why uploads are not taken; empty if they are."""

@@ -126,11 +126,23 @@ def decode_control(keys: RelayKeys, partition: int, record: bytes) -> RelaySetti
     head, body = record[:_HEAD_BYTES], record[_BODY_AT:]
     if len(record) < _BODY_AT or record[_HEAD_BYTES:_BODY_AT] != _code(keys, partition, head, body):
         raise ValueError("not authentic")
+    return read_control(record)
+
+
+def read_control(record: bytes) -> RelaySettings | None:
+    """Decode a control record of any partition without asking who wrote it; None is a marker.
+
+    Raises
+    ------
+    ValueError if it holds no settings; ControlError if a newer relay wrote it.
+    """
+    if len(record) < _BODY_AT:
+        raise ValueError("damaged")
     if record[4] != VERSION:
         raise ControlError(f"uploads: record version must be {VERSION}, got {record[4]}; upgrade this relay")
     if record[5] == MARKER:
         return None
-    settings = msgspec.json.decode(body, type=RelaySettings)
+    settings = msgspec.json.decode(record[_BODY_AT:], type=RelaySettings)
     if settings.fold_version != FOLD_VERSION:
         raise ControlError(
             f"uploads: fold version must be {FOLD_VERSION}, got {settings.fold_version}; upgrade this relay"

@@ -1,8 +1,5 @@
 """Failures by which a ledger is lost while its worker continues."""
 
-import traceback
-from pathlib import Path
-
 from aiokafka.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -10,7 +7,7 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from estimators.errors import DeniableError
+from estimators.errors import DeniableError, place_of
 
 
 class RecordsLostError(DeniableError):
@@ -33,9 +30,7 @@ def uncounted(partition: int, offset: int, error: Exception) -> str:
     """Message for an uncounted record. Keeping the error itself would keep ledger and record in memory."""
     if isinstance(error, MemoryError):
         return f"partition {partition}: not enough memory to count the record at offset {offset}"
-    frames = traceback.extract_tb(error.__traceback__)[-1:]
-    places = [f" in {Path(frame.filename).name}:{frame.lineno}" for frame in frames]
-    defect = "".join([type(error).__name__, *places])  # its message might hold payload
+    defect = place_of(error)
     return f"partition {partition}: counting the record at offset {offset} failed by a defect, {defect}"
 
 

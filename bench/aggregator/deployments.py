@@ -1,17 +1,21 @@
 """A deployment for measurements: collections on a separate broker, and packs of random reports."""
 
+import asyncio
 import os
 import time
 from pathlib import Path
 
 import numpy as np
+from aiokafka import AIOKafkaProducer
 from kafka import KafkaAdminClient, KafkaProducer
 
+from bench.aggregator.packs import packs_of
 from deploy.cluster.topics.setup import create
 from deploy.config.file import Configuration, load
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers import wire
+from producers.transport.connection import BATCH_BYTES
 
 HEAD = 'revision: 1\nkafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}"}}\ncollections:\n'
 RAPPOR_128 = (
@@ -72,16 +76,44 @@ def send(
     kafka.send(configuration.topics.reports, wire.encode(pack), partition=partition)
 
 
-def fill(configuration: Configuration, packs: int, reports: int) -> None:
-    """Send packs, spread over collections, cohorts and partitions."""
-    collections = configuration.collections
+def fill(configuration: Configuration, packs: int, reports: int, window_start: int | None = None) -> bytes:
+    """Append packs as our producers do, acks=all and batches of their size, to partitions of equal length.
+
+    Parameters
+    ----------
+    configuration : of the deployment; all its collections have one mechanism.
+    packs, reports : numbers of packs, and of reports in each.
+    window_start : of all packs, unix seconds; by default the present window.
+
+    Returns
+    -------
+    The payload of every pack.
+    """
+    return asyncio.run(_filled(configuration, packs, reports, window_start))
+
+
+async def _filled(configuration: Configuration, packs: int, reports: int, window_start: int | None) -> bytes:
+    collections, topics = configuration.collections, configuration.topics
     payload = payload_of(collections[0], reports)
-    with KafkaProducer(bootstrap_servers=configuration.kafka.bootstrap_servers, linger_ms=20) as kafka:
-        for number in range(packs):
-            collection = collections[number % len(collections)]
-            cohort = number // len(collections) % collection.cohorts
-            send(kafka, configuration, collection, payload, reports, cohort=cohort)
-        kafka.flush(timeout=SEND_SECONDS)
+    start = collections[0].window_start(time.time()) if window_start is None else window_start
+    step = max(1, BATCH_BYTES // (wire.HEADER_BYTES + len(payload)))
+    servers = configuration.kafka.bootstrap_servers
+    async with AIOKafkaProducer(bootstrap_servers=servers, acks="all", max_batch_size=BATCH_BYTES) as kafka:
+
+        async def fill_partition(home: int) -> None:
+            for first in range(home * step, packs, topics.partitions * step):
+                numbers = range(first, min(packs, first + step))
+                batch = kafka.create_batch()
+                for pack in packs_of(collections, numbers, payload, reports, start, home, topics.partitions):
+                    if batch.append(key=None, value=pack, timestamp=None) is None:
+                        await kafka.send_batch(batch, topics.reports, partition=home)
+                        batch = kafka.create_batch()
+                        batch.append(key=None, value=pack, timestamp=None)
+                await kafka.send_batch(batch, topics.reports, partition=home)
+
+        await asyncio.gather(*map(fill_partition, range(topics.partitions)))
+        await kafka.flush()
+    return payload
 
 
 def bytes_on_disk(servers: str, topic: str) -> int:

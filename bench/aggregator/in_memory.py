@@ -6,7 +6,6 @@ No Kafka, no transactions: what is left is what every pack costs. Processor time
 load on the machine changes it little. `one by one` is `Ledger.apply`, which also takes whatever is rejected.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
@@ -24,12 +23,12 @@ from aggregator.partition.faust_app import COUNTED_RECORDS, FETCH_BYTES
 from aggregator.partition.fetching.freed_memory import keep_freed_memory
 from aggregator.partition.fetching.run_fetching import PartitionRuns
 from bench.aggregator.deployments import payload_of
+from bench.aggregator.packs import packs_of
 from bench.aggregator.results import ResultRow, keep
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
-from producers import wire
 from producers.transport.connection import BATCH_BYTES
 
 ROUNDS = 7
@@ -58,27 +57,6 @@ CASES = (
     MemoryCase("RAPPOR, 128 bits", BLOOM, 1000, 100),
     *(MemoryCase("k-RR, 1000 values", KRR_1000, reports) for reports in (1, 1000)),
 )
-
-
-def spread(collections: Sequence[Collection], packs: int, reports: int) -> list[bytes]:
-    """Packs of equal payload, cycling through the collections and their cohorts."""
-    payload = payload_of(collections[0], reports)
-    found = []
-    for number in range(packs):
-        turn, which = divmod(number, len(collections))
-        collection = collections[which]
-        pack = wire.Pack(
-            mechanism=wire.mechanism_number(collection.mechanism),
-            cohort=turn % collection.cohorts,
-            fingerprint=collection.fingerprint,
-            window_start=WINDOW,
-            reports=reports,
-            width=collection.width,
-            pack_id=os.urandom(wire.PACK_ID_BYTES),
-            payload=payload,
-        )
-        found.append(wire.encode(pack))
-    return found
 
 
 def opened(collections: Sequence[Collection]) -> Ledger:
@@ -130,7 +108,8 @@ def measure(case: MemoryCase) -> ResultRow:
     """Count packs of a case in both ways; all must count."""
     collections = [Collection(f"c{number}", case.mechanism) for number in range(case.collections)]
     packs = min(MOST_PACKS, BYTES // (16 * case.reports))
-    records = spread(collections, packs, case.reports)
+    payload = payload_of(collections[0], case.reports)
+    records = packs_of(collections, range(packs), payload, case.reports, WINDOW)
     fetches = fetches_of(records)
     runs = list(runs_of(fetches))
 

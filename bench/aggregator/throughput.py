@@ -54,16 +54,16 @@ class ThroughputCase(NamedTuple):
 KRR_16, KRR_1000 = KRR.format(size=16), KRR.format(size=1000)
 ONE_HOT_1000 = ONE_HOT.format(values=", ".join(f"v{number}" for number in range(1000)))
 CASES = (
-    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 300_000, 1),
-    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 300_000, 10),
-    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 300_000, 100),
-    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 120_000, 1000),
-    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 16_000, 10_000),
-    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 51_200, 1000, 100),
+    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 6_000_000, 1),
+    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 4_000_000, 10),
+    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 1_200_000, 100),
+    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 200_000, 1000),
+    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 24_000, 10_000),
+    ThroughputCase("RAPPOR, 128 bits", RAPPOR_128, 150_000, 1000, 100),
     ThroughputCase("one-hot, 1000 values", ONE_HOT_1000, 12_000, 1000),
-    ThroughputCase("k-RR, 16 values", KRR_16, 200_000, 1000),
-    ThroughputCase("k-RR, 16 values", KRR_16, 100_000, 10_000),
-    ThroughputCase("k-RR, 1000 values", KRR_1000, 200_000, 1000),
+    ThroughputCase("k-RR, 16 values", KRR_16, 1_000_000, 1000),
+    ThroughputCase("k-RR, 16 values", KRR_16, 200_000, 10_000),
+    ThroughputCase("k-RR, 1000 values", KRR_1000, 600_000, 1000),
 )
 
 

@@ -8,7 +8,7 @@ import time
 import click
 
 from bench.comparison.failures import attempt
-from bench.comparison.parts import client, counting, growth, hot_path, recording
+from bench.comparison.parts import client, counting, devices, growth, hot_path, recording
 from bench.comparison.parts.estimation import estimation
 from bench.comparison.parts.streaming import end_to_end
 from bench.comparison.peer_environment import install
@@ -24,6 +24,7 @@ PARTS = {
     "client": client,
     "counting": counting,
     "end_to_end": end_to_end,
+    "devices": devices,
     "estimation": estimation,
     "growth": growth,
     "hot_path": hot_path,

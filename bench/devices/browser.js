@@ -1,11 +1,15 @@
 // Times reports of the client, in Node and in a page: the shipped module, from a value to a stored upload.
 
+/** Uploads that wait in a stored queue at most: the record grows with them, and a device has few. */
+const QUEUED = 20;
+
 /** Report distinct values; return the median and the 99th percentile of one, and the sum, in milliseconds. */
 export async function measure({ open, memoryStorage }, { list, publicKey, name, reports, isStored }) {
   globalThis.fetch = async () => new Response(list);
   const edge = "https://edge.example";
   const client = await open({
-    edge, publicKey, maxEpsilon: 16, maxUploads: reports, sendOnLeave: false, ...(isStored ? {} : { storage: memoryStorage() }),
+    edge, publicKey, maxEpsilon: 16, sendOnLeave: false,
+    ...(isStored ? { maxUploads: QUEUED } : { maxUploads: reports, storage: memoryStorage() }),
   });
   const valueOf = (i) => (name === "k-rr" || name === "longitudinal" ? i % 100 : `https://site-${i}.example/`);
   for (let i = 0; i < 50; i++) await client.report(name, valueOf(i));

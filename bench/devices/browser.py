@@ -32,6 +32,9 @@ from producers.budget.allowance import Allowance
 
 ROUNDS = 3
 MANY = 10_000  # reports in Node, in less than a second
+NODE, STORED = "Node, in memory", "Chromium, in IndexedDB"
+MEDIAN = "median of a report, ms"
+ALL = f"{MANY:,} reports, s"
 FEW = 500  # in Chromium, each a transaction of IndexedDB
 MODULE = Path(producers.__file__).parent / "browser" / "deniable.min.js"
 SCRIPT = Path(__file__).with_name("browser.js")
@@ -56,9 +59,9 @@ Engine = Callable[[dict[str, Any]], dict[str, float]]
 
 def rows() -> list[ResultRow]:
     """Measure all mechanisms in both engines; return the rows of the table."""
-    found = [row(collection.name, "Node, in memory", MANY, False, in_node) for collection in COLLECTIONS]
+    found = [row(collection.name, NODE, MANY, False, in_node) for collection in COLLECTIONS]
     with page() as engine:
-        found += [row(each.name, "Chromium, in IndexedDB", FEW, True, engine) for each in COLLECTIONS]
+        found += [row(each.name, STORED, FEW, True, engine) for each in COLLECTIONS]
         found += [row(each.name, "Chromium, in memory", MANY, False, engine) for each in COLLECTIONS]
     return found
 
@@ -78,9 +81,9 @@ def row(name: str, where: str, reports: int, is_stored: bool, engine: Engine) ->
     return {
         "mechanism": name,
         "where": where,
-        "median of a report, ms": median(each["median"] for each in rounds),
+        MEDIAN: median(each["median"] for each in rounds),
         "99 %, ms": median(each["late"] for each in rounds),
-        f"{MANY:,} reports, s": median(each["all"] for each in rounds) / 1000 * MANY / reports,
+        ALL: median(each["all"] for each in rounds) / 1000 * MANY / reports,
     }
 
 

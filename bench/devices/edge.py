@@ -5,6 +5,9 @@
 A closed loop finds out how fast each server is; then requests leave by a timetable at half of the goal, and
 their latency counts from the timetable. Rounds of all servers are interleaved, so that other work on the
 machine meets all of them.
+
+An edge knows a head that it has seen on the same connection, which is what a device's requests have; so it is
+measured with heads that vary too.
 """
 
 import json
@@ -38,6 +41,7 @@ CONNECTIONS = 256
 GOAL = 16_500.0  # uploads a second of one core
 PARTITIONS = 4
 START_SECONDS = 20.0
+RATE = "uploads a CPU second"
 FILE = """revision: 1
 kafka: {{bootstrap_servers: "{servers}", topic_prefix: "edge-", partitions: 4}}
 edge: {{uploads_per_minute: 1000000000}}
@@ -45,7 +49,8 @@ collections:
   - {{name: browser, mechanism: k-rr, size: 100, other: false, epsilon: 2.0, window_seconds: 3600,
      grace_seconds: 3600, budget: none}}
 """
-NAMES = ("edge", "aiohttp, asyncio", "aiohttp, uvloop")
+VARIED = "edge, heads that vary"
+NAMES = ("edge", VARIED, "aiohttp, asyncio", "aiohttp, uvloop")
 
 
 def rows() -> list[ResultRow]:
@@ -83,7 +88,7 @@ def configure(folder: Path, servers: str) -> Configuration:
 
 
 def _command(name: str, configuration: Configuration, port: int) -> list[str]:
-    if name == "edge":
+    if name in ("edge", VARIED):
         return deniable_command("edge", "--config", str(configuration.path), "--listen", f"127.0.0.1:{port}")
     (collection,) = configuration.collections
     servers, topic = configuration.kafka.bootstrap_servers, configuration.topics.uploads
@@ -95,7 +100,10 @@ def _command(name: str, configuration: Configuration, port: int) -> list[str]:
 def _measured(name: str, configuration: Configuration, core: set[int], others: set[int]) -> dict[str, float]:
     """Return a server's figures of one round."""
     (collection,) = configuration.collections
-    target = Target(free_port(), collection.fingerprint, 1, collection.width, 3600, CONNECTIONS, SECONDS)
+    target = Target(
+        *(free_port(), collection.fingerprint, 1, collection.width, 3600, CONNECTIONS, SECONDS),
+        is_varied=name == VARIED,
+    )
     with _running(
         _command(name, configuration, target.port), core, others, configuration.path.parent
     ) as child:
@@ -104,7 +112,7 @@ def _measured(name: str, configuration: Configuration, core: set[int], others: s
         slow, _ = _ask(replace(target, rate=GOAL / 2), child)
     uploads = fast["statuses"].get("204", 0)
     return {
-        "uploads a CPU second": uploads / processor,
+        RATE: uploads / processor,
         "uploads/s": uploads / fast["seconds"],
         "p50": slow["p50"] * 1000,
         "p99": slow["p99"] * 1000,
@@ -150,11 +158,11 @@ def _ask(target: Target, server: Child) -> tuple[dict[str, Any], float]:
 
 def _row(name: str, found: dict[str, list[dict[str, float]]]) -> ResultRow:
     middle = {key: median(each[key] for each in found[name]) for key in found[name][0]}
-    best = median(each["uploads a CPU second"] for each in found["edge"])
+    best = median(each[RATE] for each in found["edge"])
     return {
         "server": name,
-        "uploads a CPU second": round(middle["uploads a CPU second"]),
-        "edge is faster by": round(best / middle["uploads a CPU second"], 1),
+        RATE: round(middle[RATE]),
+        "edge is faster by": round(best / middle[RATE], 1),
         "uploads/s, closed loop": round(middle["uploads/s"]),
         f"uploads/s of {GOAL / 2:.0f}": round(middle["at this rate"]),
         "p50, ms": round(middle["p50"], 1),

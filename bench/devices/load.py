@@ -36,6 +36,7 @@ class Target:
     seconds : of the measurement.
     warm_seconds : before it.
     rate : requests a second of all connections; 0 for a closed loop.
+    is_varied : whether each request has another head than the one before it on its connection.
     """
 
     port: int
@@ -47,6 +48,7 @@ class Target:
     seconds: float
     warm_seconds: float = 2.0
     rate: float = 0.0
+    is_varied: bool = False
 
 
 def requests(target: Target) -> list[bytes]:
@@ -57,8 +59,9 @@ def requests(target: Target) -> list[bytes]:
         rows = bytes([number % 3])
         group = UploadGroup(target.fingerprint, target.mechanism, 0, start, 1, target.width, rows)
         body = encode_upload(Upload(os.urandom(16), (group,)))
+        agent = f"bench {number}" if target.is_varied else "bench"
         head = (
-            "POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\n"
+            f"POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: {agent}\r\nAccept: */*\r\n"
             f"Content-Type: application/vnd.deniable.reports\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         found.append(head.encode() + body)

@@ -22,7 +22,8 @@ from deploy.broker.broker import Broker
 from deploy.broker.child_processes import Child, deniable_command, spawn, stop
 from deploy.cluster.topics.setup import create
 from deploy.config.file import Configuration, load
-from deploy.services.relay.relay_config import relay_config, relay_keys
+from deploy.config.relay_secret import relay_keys
+from deploy.services.relay.relay_config import relay_config
 from estimators.collection import Collection
 from producers import wire
 from producers.transport.uploads.frame import encode_frame

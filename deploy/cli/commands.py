@@ -12,7 +12,10 @@ from deploy.cli.signals import handle
 TASKS: dict[str, dict[str, tuple[str, str]]] = {
     "Try it": {
         "init": ("deploy.start.init:init", "Write a collection file and a sample of events."),
-        "dev": ("deploy.start.dev:dev", "Run Kafka, a worker and its page on this machine."),
+        "dev": (
+            "deploy.start.dev:dev",
+            "Run Kafka, a worker, its page and what else the file asks for.",
+        ),
         "demo": ("deploy.demo.command:demo", "Stream a year of flights through an embedded Kafka."),
         "broker": ("deploy.broker.command:broker", "Run a real Apache Kafka on this machine."),
     },

@@ -72,6 +72,14 @@ def configure_logs(verbose: bool = False) -> None:
     )
 
 
+def silence(library: str) -> None:
+    """Log nothing of a library in this process unless --verbose is given: its user reports what it means."""
+    for handler in logging.getLogger().handlers:
+        for each in handler.filters:
+            if isinstance(each, _LibraryFilter):
+                each.silent.add(library)
+
+
 class _LibraryFilter(logging.Filter):
     """Passes a library's records from WARNING on, without repetitions and tracebacks.
 
@@ -81,13 +89,15 @@ class _LibraryFilter(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
+        self.silent: set[str] = set()
         self._logged_at: dict[tuple[str, int, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to pass a record; a library's record loses its traceback."""
         if isinstance(record.msg, dict):  # from structlog, so it is ours
             return True
-        if record.levelno < logging.WARNING or _is_routine(record):
+        is_silent = record.name.partition(".")[0] in self.silent
+        if is_silent or record.levelno < logging.WARNING or _is_routine(record):
             return False
         message = (record.name, record.levelno, str(record.msg))
         now = time.monotonic()

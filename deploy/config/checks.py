@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from deploy.config.text_files import text_at
 
 YEAR_SECONDS = 366 * 86_400
 ANY_ORIGIN = "*"
+DEFAULT_PORTS = {"http": 80, "https": 443}
 ORIGIN = re.compile(r"https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 MOST_BYTES = 1 << 26  # of a file; a million candidates of 64 bytes
 
@@ -38,6 +40,27 @@ def check_origins(origins: list[str]) -> None:
                 "allow_origins must have origins such as https://shop.example, in lower case and without a "
                 f"path, or '*' alone, got '{origin}'"
             )
+
+
+def origin_sent(origin: str) -> str | None:
+    """Return an origin as browsers send it: without the port that its scheme implies, and addresses in their
+    one form; None if they never send one like it.
+    """
+    scheme, _, place = origin.partition("://")
+    host, port = place, None
+    if not place.endswith("]") and ":" in place:
+        host, _, text = place.rpartition(":")
+        port = int(text)
+    try:
+        if host.startswith("["):
+            host = f"[{IPv6Address(host[1:-1]).compressed}]"
+        elif host.rpartition(".")[2].isdigit():
+            host = str(IPv4Address(host))
+    except ValueError:
+        return None
+    if port is None or port == DEFAULT_PORTS[scheme]:
+        return f"{scheme}://{host}"
+    return f"{scheme}://{host}:{port}" if 0 < port < 2**16 else None
 
 
 def read_lines(field: str, file: Path) -> list[str]:

@@ -150,7 +150,7 @@ class RelaySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pack_reports: int = 1000
     window_uploads: int = 4_000_000
     idle_seconds: float = 1.0
-    delivery_seconds: int = 10
+    delivery_seconds: int = 20
 
     def __post_init__(self) -> None:
         if self.secret_file == "":

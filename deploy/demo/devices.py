@@ -1,6 +1,7 @@
 """The demo's way from devices: an edge, a relay, and a producer that reaches no Kafka."""
 
 import time
+import webbrowser
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -54,6 +55,13 @@ def _wait_until_ready(edge: str, relay: Child, relay_log: Path) -> None:
         if relay.poll() is not None or time.monotonic() > deadline:
             raise DemoError(f"demo: failed\n{why}; the relay says:\n{last_lines(relay_log)}")
         time.sleep(0.1)
+
+
+def opened_page(url: str) -> str:
+    """Open the page for visitors in a browser, if there is one; return what to print of it."""
+    if webbrowser.open(url):
+        return f"what leaves your own device: {url}"
+    return f"what leaves your own device: no browser can be opened here, so open it yourself: {url}"
 
 
 def devices_config(configuration: Configuration, edge: str, block_milliseconds: float) -> ProducerConfig:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import webbrowser
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,7 +25,7 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration
 from deploy.config.producer import producer_config
 from deploy.demo.canary import CanaryVerdict, judge_canary
-from deploy.demo.devices import DeviceServices, devices_config, start_services
+from deploy.demo.devices import DeviceServices, devices_config, opened_page, start_services
 from deploy.demo.flights import Flights, load_flights
 from deploy.demo.setup import DemoError, announced, configure, rollup_command, start
 from deploy.demo.stream import DEVICES_TAKE, DemoStream
@@ -102,8 +101,7 @@ class Demo:
         devices = Producer(devices_config(self.configuration, self.services.edge, BLOCK_MILLISECONDS))
         _print(f"one flight in {DEVICES_TAKE} goes over HTTP: {self.services.edge}/v1/reports")
         if self.services.try_page is not None:
-            _print(f"what leaves your own device: {self.services.try_page}")
-            await asyncio.to_thread(webbrowser.open, self.services.try_page)
+            _print(await asyncio.to_thread(opened_page, self.services.try_page))
         with served(0, producer, err=True):
             canary = self.configuration.collection("canary")
             await self._stream(DemoStream(producer, devices, self.flights, canary, STREAM_SECONDS[once]))

@@ -39,11 +39,22 @@ def check_destination(loaded: Configuration, collection: Collection, data_dir: P
     except (RefusedError, HopelessError):
         raise
     except (UnreachableError, DeliveryError) as error:
+        seconds = intake_seconds(loaded, collection)
         click.echo(
             f"{error}\nreports are kept in {data_dir} and sent once it answers; those later than "
-            f"{collection.grace_seconds} s after their window are not counted",
+            f"{seconds} s after their window are not counted",
             err=True,
         )
+
+
+def intake_seconds(loaded: Configuration, collection: Collection) -> int:
+    """Return for how long after its end a window takes reports where this producer delivers.
+
+    Edges take them for less time than workers, by what relays need; the file of a device may lack the section
+    `relay`, so this assumes its default then.
+    """
+    is_to_edge = loaded.edge_address is not None
+    return max(0, collection.grace_seconds - (loaded.delivery_seconds if is_to_edge else 0))
 
 
 def check_edge(edge: EdgeAddress, collection: Collection) -> None:

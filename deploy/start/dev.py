@@ -1,6 +1,7 @@
-"""`deniable dev`: broker, topics and one worker, until Ctrl-C."""
+"""`deniable dev`: broker, topics, one worker, and a relay and an edge if asked for, until Ctrl-C."""
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,15 +9,16 @@ from pathlib import Path
 import click
 
 from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, last_lines, stop
+from deploy.broker.child_processes import Child, stop
 from deploy.broker.errors import BrokerError
-from deploy.broker.ports import require_free
+from deploy.broker.ports import free_port, require_free
 from deploy.cli.options import Folder, config_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
 from deploy.start.edited_file import accept, publish
+from deploy.start.trial_devices import ready_devices, require_extra, start_devices
 from deploy.start.trial_folder import WORKER_LOG, empty, refuse_second
-from deploy.start.trial_worker import STEP_SECONDS, TrialWorkerError, ready_page_of, start_worker
+from deploy.start.trial_worker import STEP_SECONDS, TrialWorkerError, ending, ready_page_of, start_worker
 from estimators.errors import DeniableError
 from producers.transport.cluster import is_loopback
 
@@ -48,12 +50,21 @@ class DevError(DeniableError, RuntimeError):
     help="Port of the page; 0: a free one.",
 )
 @click.option(
+    "--edge-port",
+    type=click.IntRange(0, 65535),
+    default=8330,
+    show_default=True,
+    help="Port of the edge, if the file has that section; 0: a free one.",
+)
+@click.option(
     "--fresh",
     is_flag=True,
     help="First delete the data of former runs. Budgets stay spent: they are with the producer.",
 )
-def dev(config: Path, data_dir: Path | None, web_port: int, fresh: bool) -> None:
+def dev(config: Path, data_dir: Path | None, web_port: int, edge_port: int, fresh: bool) -> None:
     """Run Kafka, the topics and a worker with its page on this machine, until Ctrl-C.
+
+    If the file has a section relay or edge, it runs one of these, too.
 
     The broker listens where the collection file says, 127.0.0.1:9092 by default, so all other commands work
     beside it. Its data stay for the next run. After an edit of the file, start it again: it ends collections
@@ -65,7 +76,8 @@ def dev(config: Path, data_dir: Path | None, web_port: int, fresh: bool) -> None
     port = _port(loaded)
     folder = data_dir or config.parent / FOLDER
     refuse_second(folder)
-    _require_free(port, web_port, loaded.path)
+    require_extra(loaded)
+    _require_free(port, {"web": web_port} | ({} if loaded.edge is None else {"edge": edge_port}), loaded.path)
     if fresh:
         empty(folder)
     with ExitStack() as stack:
@@ -79,12 +91,22 @@ def dev(config: Path, data_dir: Path | None, web_port: int, fresh: bool) -> None
         click.echo("starting a worker …", err=True)
         log = folder / WORKER_LOG
         worker = start_worker(config, deployment.revision, web_port, log)
-        stack.callback(stop, [worker], STOP_SECONDS)
+        running = {"worker": (worker, log)}
+        stack.callback(_stop, running)
+        if loaded.takes_uploads:
+            click.echo("starting what devices reach …", err=True)
+        devices = start_devices(loaded, folder, edge_port or free_port())
+        running |= devices
         page = ready_page_of(worker, log)
         publish(deployment)
-        click.echo(f"Kafka: {broker.bootstrap_servers}\npage:  {page}")
+        lines = ready_devices(devices)
+        click.echo("\n".join([f"Kafka: {broker.bootstrap_servers}", f"page:  {page}", *lines]))
         click.echo(f"all runs; Ctrl-C ends it. Data and logs are in {folder}", err=True)
-        _wait(broker, worker, log)
+        _wait(broker, running)
+
+
+def _stop(running: Mapping[str, tuple[Child, Path]]) -> None:
+    stop([child for child, _ in running.values()], STOP_SECONDS)
 
 
 def _port(loaded: Configuration) -> int:
@@ -98,31 +120,50 @@ def _port(loaded: Configuration) -> int:
     return port
 
 
-def _require_free(port: int, web_port: int, file: Path) -> None:
-    """Check both ports before anything starts; DevError if one is in use, or both are the same."""
-    if port == web_port:
-        raise DevError(f"--web-port must not be Kafka's port, got {port} for both; 0 takes a free one")
-    remedies = {
-        port: f'name another port in {file}, such as kafka: {{bootstrap_servers: "127.0.0.1:9192"}}',
-        web_port: f"give the page another port: --web-port {web_port + 1}, or 0 for a free one",
-    }
-    for number, remedy in remedies.items():
-        try:
-            if number:
-                require_free(number)
-        except BrokerError as error:
-            whose = "Kafka" if number == port else "worker"
-            why = str(error).partition(";")[0]
+def _require_free(port: int, others: Mapping[str, int], file: Path) -> None:
+    """Check ports before anything starts.
+
+    Parameters
+    ----------
+    port : Kafka's.
+    others : those that options name, by the option's first word, 0 for a free one.
+    file : that names Kafka's.
+
+    Raises
+    ------
+    DevError if one is in use, or two are the same.
+    """
+    taken = {port: "Kafka's port"}
+    for name, number in others.items():
+        if number in taken:
             raise DevError(
-                f"{why}: is another {whose} or deniable dev running? Stop it, or {remedy}"
-            ) from None
+                f"--{name}-port must not be {taken[number]}, got {number} for both; 0 takes a free one"
+            )
+        if number:
+            taken[number] = f"--{name}-port"
+    at_another = 'kafka: {bootstrap_servers: "127.0.0.1:9192"}'
+    _check_free(port, "Kafka", f"name another port in {file}, such as {at_another}")
+    for name, number in others.items():
+        whose, what = {"web": ("worker", "page"), "edge": ("edge", "edge")}[name]
+        remedy = f"give the {what} another port: --{name}-port {number + 1}, or 0 for a free one"
+        _check_free(number, whose, remedy)
 
 
-def _wait(broker: Broker, worker: Child, log: Path) -> None:
+def _check_free(port: int, whose: str, remedy: str) -> None:
+    try:
+        if port:
+            require_free(port)
+    except BrokerError as error:
+        why = str(error).partition(";")[0]
+        raise DevError(f"{why}: is another {whose} or deniable dev running? Stop it, or {remedy}") from None
+
+
+def _wait(broker: Broker, running: Mapping[str, tuple[Child, Path]]) -> None:
     """Wait until one of them ends by itself, then raise."""
     while True:
-        if worker.poll() is not None:
-            raise TrialWorkerError(f"the worker ended by itself; the end of {log}:\n{last_lines(log)}")
+        for name, (child, log) in running.items():
+            if child.poll() is not None:
+                raise TrialWorkerError(ending(f"the {name} ended by itself", log))
         if broker.child is None or broker.child.poll() is not None:
             broker.wait()  # raises, with the end of its log
         time.sleep(STEP_SECONDS)

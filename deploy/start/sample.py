@@ -32,6 +32,12 @@ collections:
   #   grace_seconds: 5
   #   budget: none
 
+# Reports of browsers, phones and machines that reach no Kafka: remove the # of these lines.
+# edge:                             # takes their uploads over HTTP
+#   allow_origins: ["https://shop.example"]  # whose pages may upload; apps need no entry
+# relay:                            # shuffles what edges took, and packs it for the workers
+#   delivery_seconds: 2             # of grace_seconds, for this; take 10 for real
+
 # kafka:                            # a Kafka of your own; without this, the one that `deniable dev` runs
 #   bootstrap_servers: "broker.example:9093"
 """

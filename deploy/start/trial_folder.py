@@ -10,8 +10,10 @@ from deploy.broker.process import LOG_NAME
 from estimators.errors import DeniableError
 
 WORKER_LOG = "worker.log"
-#: All that a broker and a worker write there. Nothing else is deleted: --data-dir may name any folder.
-CONTENT = ("kafka", "tmp", "server.properties", LOG_NAME, WORKER_LOG)
+RELAY_LOG = "relay.log"
+EDGE_LOG = "edge.log"
+#: All that processes write there. Nothing else is deleted: --data-dir may name any folder.
+CONTENT = ("kafka", "tmp", "server.properties", LOG_NAME, WORKER_LOG, RELAY_LOG, EDGE_LOG)
 
 
 class AlreadyRunsError(DeniableError, RuntimeError):

@@ -14,7 +14,7 @@ STEP_SECONDS = 0.1
 
 
 class TrialWorkerError(DeniableError, RuntimeError):
-    """The worker cannot start or has ended; the message shows the end of its log."""
+    """A process of `deniable dev` cannot start or has ended; the message shows the end of its log."""
 
 
 def start_worker(config: Path, revision: int, web_port: int, log: Path) -> Child:
@@ -43,7 +43,12 @@ def ready_page_of(worker: Child, log: Path) -> str:
             return page
         time.sleep(STEP_SECONDS)
     what = f"is not ready after {READY_SECONDS:g} s: {why}" if worker.poll() is None else "did not start"
-    raise TrialWorkerError(f"the worker {what}; the end of {log}:\n{last_lines(log)}")
+    raise TrialWorkerError(ending(f"the worker {what}", log))
+
+
+def ending(what: str, log: Path) -> str:
+    """Return a message with the end of a log."""
+    return f"{what}; the end of {log}:\n{last_lines(log)}"
 
 
 def _page_in(log: Path) -> str:

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import structlog
 
+from edge.lasting_tasks import LastingTasks
 from edge.metrics.counters import EdgeCounters
 from edge.sending.kafka_session import FAILURES, KafkaSession, SessionError, cause
 from edge.sending.lanes import Lane, WaitingUpload
@@ -50,6 +51,10 @@ class UploadWriter:
     open_session : connects; SessionError if that fails now.
     partitions : of the topic.
     counters : of this edge.
+
+    Attributes
+    ----------
+    tasks : of the writer, and of whoever wants to run as long.
     """
 
     def __init__(
@@ -62,12 +67,12 @@ class UploadWriter:
         self._reason = STARTING  # why nothing is taken at all; empty if uploads are taken
         self._ready: dict[Lane, None] = {}  # an ordered set of lanes with uploads
         self._busy: set[int] = set()  # nodes with a request in flight
-        self._tasks: set[asyncio.Task[None]] = set()
         self._is_flush_due = False
         self._bytes = 0
         self._loop = asyncio.get_running_loop()
-        self._keeper = asyncio.create_task(self._keep())
-        self._ticker = asyncio.create_task(self._tick())
+        self.tasks = LastingTasks()
+        self.tasks.start(self._keep(), "the connection to Kafka")
+        self.tasks.start(self._tick(), "the watch over waiting uploads")
 
     def put(self, upload_id: bytes, waiting: WaitingUpload) -> str:
         """Queue an upload and set its deadline; return an empty text, or why it is refused.
@@ -109,10 +114,7 @@ class UploadWriter:
         ends = self._loop.time() + seconds
         while self._bytes and self._loop.time() < ends:  # noqa: ASYNC110 - nobody else waits for it
             await asyncio.sleep(0.01)
-        tasks = [self._keeper, self._ticker, *self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.tasks.cancel()
         for lane in self._lanes:
             self._give_up(lane.overdue(float("inf")))
         if self._session is not None:
@@ -145,9 +147,7 @@ class UploadWriter:
                 by_node.setdefault(node, []).append(lane)
         for node, lanes in by_node.items():
             self._busy.add(node)
-            task = self._loop.create_task(self._send(session, node, lanes))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self.tasks.start(self._send(session, node, lanes), "the sending of a frame")
 
     async def _send(self, session: KafkaSession, node: int, lanes: list[Lane]) -> None:
         taken: dict[Lane, list[WaitingUpload]] = {}

@@ -147,9 +147,12 @@ class HttpConnection(asyncio.Protocol):
             return
         if is_between and self._begun == 1 and self._request is None and not self._is_deaf:
             self._remember(data)
-        if self._is_in_head and not self._is_new:
+        if self._is_in_head:
             # httptools keeps an unfinished header to itself, so its bytes are counted as they come.
-            self._head_bytes += len(data)
+            if not self._is_new:
+                self._head_bytes += len(data)
+            elif is_between and self._begun == 1:
+                self._head_bytes = len(data)
             self._check_head()
 
     def _remember(self, data: bytes) -> None:

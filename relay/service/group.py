@@ -26,6 +26,7 @@ from relay.service.partition import UploadRecord
 
 FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory
 SESSION_MILLISECONDS = 6_000  # a dead relay's partitions must be open again within delivery_seconds
+HEARTBEAT_MILLISECONDS = 500  # the others learn from their next one that a relay is dead
 POLL_INTERVAL_MILLISECONDS = 600_000
 ASK_SECONDS = 10.0
 RETRY_SECONDS = 0.2
@@ -71,6 +72,7 @@ class RelayGroup:
             auto_offset_reset="none",
             max_partition_fetch_bytes=FETCH_BYTES,
             session_timeout_ms=SESSION_MILLISECONDS,
+            heartbeat_interval_ms=HEARTBEAT_MILLISECONDS,
             max_poll_interval_ms=POLL_INTERVAL_MILLISECONDS,
             partition_assignment_strategy=(StickyPartitionAssignor,),
         )

@@ -23,6 +23,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
+from estimators.errors import DefectError, DeniableError
 from producers.transport.cluster import Cluster
 from relay.control import RelaySettings, is_settings
 from relay.fold import Fold
@@ -40,7 +41,9 @@ from relay.service.pulse import Pulse
 POLL_MILLISECONDS = 100
 RETRY_SECONDS = 1.0
 SHOW_SECONDS = 2.0
-STOP_SECONDS = 10.0
+ANSWER_SECONDS = 5.0  # after which Kafka does not answer
+STOP_SECONDS = 2.0  # to send and commit what was read
+LEAVE_SECONDS = 1.5  # to leave the group and disconnect
 
 _log = structlog.get_logger(__name__)
 
@@ -96,7 +99,7 @@ class RelayService:
 
     def __init__(self, config: RelayConfig, keys: RelayKeys) -> None:
         self._config, self._keys = config, keys
-        self._away = Away()
+        self._away = Away(config.cluster.bootstrap_servers)
         self._metrics = RelayMetrics(config.names)
         self.registry = self._metrics.registry
         self._works: dict[int, Work] = {}
@@ -104,16 +107,14 @@ class RelayService:
         self._stopping = asyncio.Event()
         self._fold_thread = ThreadPoolExecutor(1, "fold")
         self._has_begun = False
-        self._stop_at = float("inf")
 
     def stop(self) -> None:
-        """End `run` after what is being sent."""
-        self._stop_at = time.monotonic() + STOP_SECONDS
+        """End `run` within STOP_SECONDS and LEAVE_SECONDS, after what is being sent."""
         self._stopping.set()
 
     def reasons_not_ready(self) -> list[str]:
         """Return why `/readyz` answers 503; empty if it answers 200."""
-        reasons = [f"Kafka does not answer: {self._away.cause}"] if self._away.cause else []
+        reasons = [str(self._away)] if self._away.cause else []
         if not self._has_begun:
             reasons.append("the relay has not joined its group yet")
         for partition, work in sorted(self._works.items()):
@@ -124,10 +125,27 @@ class RelayService:
     async def run(self) -> None:
         """Relay until `stop`.
 
+        What a rebalance or an absent Kafka delays is cancelled when the time to stop is over: whatever ends a
+        relay, the next one sends the last batches again.
+
         Raises
         ------
-        RelayError or ControlError if no retry helps.
+        RelayError or ControlError if no retry helps; DefectError.
         """
+        working = asyncio.create_task(self._work())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working,), timeout=STOP_SECONDS)
+        for task in (working, stopping):
+            task.cancel()
+        error, _ = await asyncio.gather(working, stopping, return_exceptions=True)
+        self._fold_thread.shutdown(wait=False)
+        if isinstance(error, DeniableError):
+            raise error
+        if isinstance(error, Exception):
+            raise DefectError("the relay", error)
+
+    async def _work(self) -> None:
         config = self._config
         while not self._stopping.is_set():
             group = RelayGroup(config.cluster, config.uploads, config.group)
@@ -143,20 +161,20 @@ class RelayService:
             finally:
                 self._works.clear()
                 await _stopped(delivery, group)
-        self._fold_thread.shutdown(wait=False)
 
     async def _relay(self, group: RelayGroup, delivery: PackDelivery) -> None:
         shown = asyncio.create_task(self._show(group))
         try:
             while not self._stopping.is_set():
+                if shown.done():
+                    await shown
                 try:
                     await self._turn(group, delivery)
                 except OffsetOutOfRangeError:
                     self._works.clear()
         finally:
             shown.cancel()
-            with suppress(asyncio.CancelledError):
-                await shown
+            await asyncio.gather(shown, return_exceptions=True)
 
     async def _turn(self, group: RelayGroup, delivery: PackDelivery) -> None:
         await self._open(group)
@@ -225,7 +243,7 @@ class RelayService:
 
     def _is_ours(self, work: Work) -> bool:
         """Whether a batch of this partition is still to be sent by us, while Kafka does not take it."""
-        return self._works.get(work.relay.fold.partition) is work and time.monotonic() < self._stop_at
+        return self._works.get(work.relay.fold.partition) is work
 
     async def _beat(self, group: RelayGroup, delivery: PackDelivery, work: Work) -> None:
         """Append the control record that is due, if any."""
@@ -262,7 +280,8 @@ class RelayService:
         while True:
             try:
                 if partitions := list(self._works):
-                    self._ends = await group.ends(partitions)
+                    async with asyncio.timeout(ANSWER_SECONDS):
+                        self._ends = await group.ends(partitions)
                     self._away.answered()
             except (KafkaError, TimeoutError) as error:
                 self._away.failed(error)
@@ -286,7 +305,9 @@ class RelayService:
 
 
 async def _stopped(delivery: PackDelivery, group: RelayGroup) -> None:
-    """Stop both; a broker that does not answer must not keep the process."""
-    for each in (delivery, group):
-        with suppress(KafkaError, TimeoutError):
-            await asyncio.wait_for(each.stop(), STOP_SECONDS)
+    """Stop both; a broker that does not answer must not keep the process.
+
+    Without a broker, aiokafka's stop ends by errors of its requests, or by their cancellation.
+    """
+    ends = [asyncio.wait_for(each.stop(), LEAVE_SECONDS) for each in (delivery, group)]
+    await asyncio.gather(*ends, return_exceptions=True)

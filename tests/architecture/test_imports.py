@@ -48,7 +48,10 @@ ORDER = {
         "keys", "control", "columns", "intake", "windows", "acceptance", "sealing", "fold",
         "recovery", "service",
     ),
-    "edge": ("metrics", "intake", "signing_key", "collection_list", "tls", "sending", "web", "server"),
+    "edge": (
+        "lasting_tasks", "metrics", "intake", "signing_key", "collection_list", "tls", "sending", "web",
+        "server",
+    ),
     "aggregator": (
         "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
         "maintenance", "web", "worker",

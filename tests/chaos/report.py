@@ -1,11 +1,12 @@
 """The results by fault: runs, differences and longest gaps, as a table and as JSON to resume from."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.devices.faults import PATH_FAULTS
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.run import Order
 
@@ -21,6 +22,21 @@ COLUMNS = (
     "longest gap",
     "of a partition",
     "latest final",
+)
+PATH_COLUMNS = (
+    *(
+        "fault",
+        "runs",
+        "exact",
+        "requests",
+        "uploads",
+        "told 204",
+        "counted once",
+        "rejected",
+        "lost",
+        "twice",
+    ),
+    *("difference", "of workers", "latest pack"),
 )
 
 Row = dict[str, Any]
@@ -56,24 +72,55 @@ class Report:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Return a Markdown table: a row per fault with sums over its runs and its longest gaps."""
-    by_fault: dict[str, list[Row]] = {}
+    """Return a Markdown table: a row per fault with sums over its runs and its longest gaps.
+
+    Faults on the path of devices have another table, below the first.
+    """
+    of_packs: dict[str, list[Row]] = {}
+    of_path: dict[str, list[Row]] = {}
     for row in rows:
-        by_fault.setdefault(row["fault"], []).append(row)
-    lines = [" | ".join(COLUMNS), " | ".join("---" for _ in COLUMNS)]
-    lines += [" | ".join(_cells(fault, runs)) for fault, runs in by_fault.items()]
+        (of_path if row["fault"] in PATH_FAULTS else of_packs).setdefault(row["fault"], []).append(row)
+    tables = [_table(COLUMNS, _cells, of_packs)]
+    if of_path:
+        tables.append(_table(PATH_COLUMNS, _path_cells, of_path))
+    return "\n".join(tables)
+
+
+def _table(
+    columns: Sequence[str], cells: Callable[[str, list[Row]], list[str]], faults: Mapping[str, list[Row]]
+) -> str:
+    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
+    lines += [" | ".join(cells(fault, runs)) for fault, runs in faults.items()]
     return "".join(f"| {line} |\n" for line in lines)
+
+
+def _path_cells(fault: str, runs: list[Row]) -> list[str]:
+    judged = [row for row in runs if "error" not in row]
+    names = ("requests", "uploads", "told", "counted", "refused", "lost", "twice")
+    apart = sum(row["lost"] + row["twice"] + row["bits_off"] + row["outcomes_off"] for row in judged)
+    return [
+        *_runs(fault, runs),
+        *(f"{sum(row[name] for row in judged):,}" for name in names),
+        str(apart) if len(judged) == len(runs) else f"{apart}, {len(runs) - len(judged)} not judged",
+        str(sum(map(_apart, judged))),
+        f"{max((row['latest_pack'] for row in judged), default=0):.1f} s",
+    ]
+
+
+def _runs(fault: str, runs: list[Row]) -> list[str]:
+    return [fault, str(len(runs)), str(sum(row["exact"] for row in runs))]
+
+
+def _apart(row: Row) -> int:
+    """Return the difference between what workers stored and the recount of packs."""
+    return int(row["difference"] + row["published"] + row["refusals_off"] + row["finals_off"])
 
 
 def _cells(fault: str, runs: list[Row]) -> list[str]:
     judged = [row for row in runs if "error" not in row]
-    apart = sum(
-        row["difference"] + row["published"] + row["refusals_off"] + row["finals_off"] for row in judged
-    )
+    apart = sum(map(_apart, judged))
     return [
-        fault,
-        str(len(runs)),
-        str(sum(row["exact"] for row in runs)),
+        *_runs(fault, runs),
         str(apart) if len(judged) == len(runs) else f"{apart}, {len(runs) - len(judged)} not judged",
         *(f"{sum(row[name] for row in judged):,}" for name in ("records", "missing", "doubled", "finals")),
         *(

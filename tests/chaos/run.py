@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -122,7 +122,11 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         stage = Stage(chance, order.seed, broker, workers, load, time.monotonic() + order.seconds)
         fault.act(stage)
         stage.rest(stage.left, stage.left)
-        died = _drain(workers, load, stranger if fault.stranger else None, service)
+        for sender in threads:
+            if sender is not service:
+                sender.stopped.set()
+                sender.join()
+        died = drain(workers, service)
     finally:
         for thread in threads:
             thread.stopped.set()
@@ -130,20 +134,21 @@ def _judged(order: Order, fault: Fault, broker: ChaosBroker, workers: Workers) -
         thread.join()
     if load.error or service.error:
         raise RunError(f"load or sampler failed: {load.error!r}, {service.error!r}")
-    return _verdict(order, workers, died, load, service, fault.overdue_seconds)
+    rate = load.sent / max(load.seconds, 1.0)
+    return judge(order, workers, died, service, load.acknowledged, rate, fault.overdue_seconds)
 
 
-def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Service) -> int:
-    """End the load; wait until everything is counted, stored and published, then end the workers.
+def drain(workers: Workers, service: Service) -> int:
+    """Wait until the log, which no longer grows, is counted, stored and published; then end the workers.
 
     Returns
     -------
     The number of workers that ended unexpectedly.
+
+    Raises
+    ------
+    RunError if that takes too long.
     """
-    for sender in (load, stranger):
-        if sender is not None:
-            sender.stopped.set()
-            sender.join()
     workers.keep_running(2)
     since, configuration = time.monotonic(), workers.configuration
     if not wait_until(lambda: service.drained(since), DRAIN_SECONDS):
@@ -158,9 +163,25 @@ def _drain(workers: Workers, load: Load, stranger: Stranger | None, service: Ser
     return died
 
 
-def _verdict(
-    order: Order, workers: Workers, died: int, load: Load, service: Service, overdue: float | None
+def judge(
+    order: Order,
+    workers: Workers,
+    died: int,
+    service: Service,
+    acknowledged: Set[bytes] = frozenset(),
+    packs_per_second: float = 0.0,
+    overdue: float | None = None,
 ) -> Verdict:
+    """Compare what the workers stored with a recount.
+
+    Parameters
+    ----------
+    order, workers, service : of the run.
+    died : workers that ended unexpectedly.
+    acknowledged : ids of packs that must count.
+    packs_per_second : achieved by the load.
+    overdue : see `Fault.overdue_seconds`.
+    """
     configuration = workers.configuration
     servers, topics = configuration.kafka.bootstrap_servers, configuration.topics
     collections = workers.known
@@ -174,7 +195,7 @@ def _verdict(
         finals_off=verdicts.finals_off(literal, finals),
         # If nothing counts, replay does not call that a success.
         replayed=replayed(configuration) if order.replay and literal.ids else 0,
-        missing=len(load.acknowledged - literal.ids),
+        missing=len(acknowledged - literal.ids),
         doubled=verdicts.doubled(literal, ledgers),
         steps_back=steps_back(service.samples),
         uncounted=verdicts.uncounted(log_ends(configuration), ledgers),
@@ -185,18 +206,18 @@ def _verdict(
         finals=len(finals),
         longest_gap=round(longest_gap(service.samples), 1),
         partition_gap=round(longest_partition_gap(service.samples, topics.partitions), 1),
-        packs_per_second=round(load.sent / max(load.seconds, 1.0)),
+        packs_per_second=round(packs_per_second),
         compacted=round(1 - ledgers.records / max(ledgers.offsets, 1), 3),
         latest_final=round(max(seconds_late.values(), default=0.0), 1),
         late=0 if overdue is None else verdicts.late(literal, seconds_late, collections, overdue),
     )
 
 
-def replayed(configuration: Configuration) -> int:
+def replayed(configuration: Configuration, *options: str) -> int:
     """Return the difference that `deniable replay` prints; -1 if it prints none."""
-    command = [sys.executable, "-m", "deploy", "replay", "--config", str(configuration.path)]
+    command = [sys.executable, "-m", "deploy", "replay", "--config", str(configuration.path), *options]
     ended = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
     )
     label, _, number = ended.stdout.strip().partition(": ")
-    return int(number) if label == "difference" else -1
+    return int(number.replace(",", "")) if label == "difference" else -1

@@ -1,8 +1,9 @@
 """The results of `make chaos` are stored after each run, so a call resumes where the last one ended."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from tests.chaos.judging.path_verdict import PathVerdict
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.report import Report, table
 from tests.chaos.run import Order
@@ -38,6 +39,28 @@ def test_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
     )
     assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s | 9.5 s | 8.5 s |"
     assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s |  |"
+
+
+def test_faults_on_the_path_of_devices_have_another_table(tmp_path: Path) -> None:
+    report = Report(tmp_path / "chaos.json")
+    exact = PathVerdict(**asdict(EXACT), requests=4000, uploads=3000, told=2500, counted=2490, refused=10)
+    report.add(Order("zombie", 1), EXACT)
+    report.add(Order("bodies", 1), exact)
+    report.add(Order("bodies", 2), replace(exact, lost=2, bits_off=3, published=4, latest_pack=8.5))
+    lines = (tmp_path / "chaos.md").read_text().splitlines()
+    assert lines[3:5] == [
+        "",
+        "| fault | runs | exact | requests | uploads | told 204 | counted once | rejected | lost | twice"
+        " | difference | of workers | latest pack |",
+    ]
+    assert lines[6] == "| bodies | 2 | 1 | 8,000 | 6,000 | 5,000 | 4,980 | 20 | 2 | 0 | 5 | 4 | 8.5 s |"
+
+
+def test_each_nonzero_defect_on_the_path_makes_a_run_inexact() -> None:
+    exact = PathVerdict(**asdict(EXACT), uploads=9, told=9, counted=9)
+    assert exact.exact
+    for name in ("difference", "lost", "twice", "bits_off", "outcomes_off", "misanswered"):
+        assert not replace(exact, **{name: 1}).exact
 
 
 def test_each_nonzero_defect_makes_a_run_inexact() -> None:

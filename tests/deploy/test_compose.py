@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from deploy.cli.commands import deniable
 from deploy.config.file import load
-from deploy.services.relay.relay_config import relay_keys
+from deploy.config.relay_secret import relay_keys
 from edge.server import MOST_CONNECTIONS, RESERVED_FILES
 from edge.signing_key import open_signing_key
 from tests.support.needed import tool

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from deploy.config.file import load
+from deploy.config.relay_secret import relay_keys
 from deploy.services.relay.command import STOP_SECONDS
-from deploy.services.relay.relay_config import relay_keys
 from edge.server import STOP_SECONDS as EDGE_STOP_SECONDS
 from edge.signing_key import SigningKeyError, open_signing_key
 from relay.service.group import SESSION_MILLISECONDS

@@ -198,6 +198,15 @@ def test_head_that_never_ends_is_refused_while_it_comes(edge):
         assert answered == [431]
 
 
+@pytest.mark.parametrize("sent", [b"X: " + b"a" * 9000, b"X-Canary: 1\r\n" * 2000])
+def test_unfinished_enormous_head_that_comes_at_once_is_refused_at_once(edge, sent):
+    with edge.connect() as client:
+        began = time.monotonic()
+        client.send(b"GET / HTTP/1.1\r\n" + sent)
+        assert client.answer()[0] == 431
+        assert time.monotonic() - began < 5
+
+
 def test_enormous_body_is_not_read(edge):
     """The answer comes before the body, and is not destroyed by the bytes that follow."""
     with edge.connect() as client:

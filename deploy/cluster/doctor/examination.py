@@ -15,7 +15,9 @@ from deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, e
 from deploy.cluster.doctor.parameters import parameters
 from deploy.cluster.doctor.topics import authorization, state, topics
 from deploy.cluster.doctor.transactions import transactions
+from deploy.cluster.doctor.uploads import origins, uploads
 from deploy.cluster.finding import Finding
+from deploy.cluster.permissions.roles import Role
 
 TOTAL_SECONDS = 8.0  # of the 10 that a run may take, start of Python included
 LEAST_SECONDS = 0.2  # with less time left a step is not begun
@@ -52,6 +54,12 @@ STEPS = (
     Step("clock skew", clock_skew, 2.0, "topics"),
     Step("budget store", budget_store, 2.5, ""),
 )
+#: After STEPS, of edges and relays.
+UPLOAD_STEPS = (
+    Step("uploads", uploads, 2.5, "topics"),
+    Step("origins", origins, 1.0, ""),
+)
+#: Of a producer that delivers to an edge, instead of STEPS.
 EDGE_STEPS = (
     Step("edge", edge, 2.5, ""),
     Step("ready", edge_ready, 1.0, "edge"),
@@ -76,7 +84,7 @@ def examine(case: Case, total_seconds: float = TOTAL_SECONDS) -> Iterator[Result
     """Run the steps one by one and yield each result; not within an event loop."""
     deadline = time.monotonic() + total_seconds
     failed: dict[str, str] = {}
-    for step in EDGE_STEPS if case.delivers_to_edge else STEPS:
+    for step in _steps(case):
         if step.needs in failed:
             failed[step.name] = failed[step.needs]
             yield Result(step.name, "skipped", (), f"{failed[step.needs]} failed", 0.0)
@@ -85,6 +93,12 @@ def examine(case: Case, total_seconds: float = TOTAL_SECONDS) -> Iterator[Result
         if result.status == "failed":
             failed[step.name] = step.name
         yield result
+
+
+def _steps(case: Case) -> tuple[Step, ...]:
+    if case.delivers_to_edge:
+        return EDGE_STEPS
+    return STEPS + UPLOAD_STEPS if case.role in (Role.EDGE, Role.RELAY) else STEPS
 
 
 def _take(step: Step, case: Case, left_seconds: float) -> Result:

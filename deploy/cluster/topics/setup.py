@@ -35,6 +35,11 @@ from estimators.errors import DeniableError
 from producers.transport.cluster import Cluster, PlaintextError
 
 METADATA_SECONDS = 10.0
+READING_ROLES = (Role.READER, Role.AGGREGATOR, Role.RELAY)
+NO_UPLOADS = (
+    "the collection file has no section edge or relay; write relay: {} into it, then run deniable topics "
+    "create"
+)
 
 
 class TopicSetupError(DeniableError, RuntimeError):
@@ -163,7 +168,9 @@ def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
         _refuse_unreadable(admin, cluster, topics, name)
         numbers = numbers_of(admin, topics)
         if name not in numbers:
-            refuse([topic_findings.absence(name)])
+            is_unasked = name in (topics.uploads, topics.rejected_uploads) and not topics.takes_uploads
+            absence = topic_findings.absence(name)
+            refuse([absence._replace(remedy=NO_UPLOADS) if is_unasked else absence])
         return numbers[name]
 
 
@@ -178,7 +185,7 @@ def _refuse_unreadable(admin: KafkaAdminClient, cluster: Cluster, topics: Topics
     asked = topic_permission(name, ACLOperation.READ)
     if not missing(admin, topics, [asked]):
         return
-    roles = [role for role in (Role.READER, Role.AGGREGATOR) if asked in permissions_of(role, topics)]
+    roles = [role for role in READING_ROLES if asked in permissions_of(role, topics)]
     refuse([unreadable(cluster, asked, roles[0]) if roles else lack(cluster, [asked], None)])
 
 
@@ -237,6 +244,8 @@ def of_uploads(
     admin: KafkaAdminClient, topics: Topics, role: Role, collections: Sequence[Collection]
 ) -> list[Finding]:
     """Find what is wrong with the topics of an edge or a relay, which may see no others."""
+    if not topics.takes_uploads:
+        return [Finding("no device can upload", NO_UPLOADS[0].upper() + NO_UPLOADS[1:])]
     names = topics_of(role, topics)
     found = topic_findings.upload_findings(admin, topics, names)
     is_whole = role is Role.RELAY and not found

@@ -19,6 +19,7 @@ from deploy.query.inspection.rows import Inspection
 from deploy.query.inspection.topic import OffsetRange, Show, read_topic
 
 MOST_TAIL = 1_000_000
+UNCOMMITTED = ("reports", "uploads")  # what aborted transactions wrote there counts, too
 
 
 @click.command()
@@ -29,7 +30,9 @@ MOST_TAIL = 1_000_000
     "--tail", type=click.IntRange(1, MOST_TAIL), metavar="N", help="Begin with the last N records of each."
 )
 @click.option("--follow", is_flag=True, help="Wait for more at the end.")
-@click.option("--payload", is_flag=True, help="Also print the content of reports, counters and columns.")
+@click.option(
+    "--payload", is_flag=True, help="Also print the content of reports, uploads, counters and columns."
+)
 @click.option("--json", "is_json", is_flag=True, help="Print JSON lines on a terminal, too.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of estimates instead; does not connect.")
 @config_option
@@ -88,6 +91,6 @@ async def _read(
     if not sys.stdout.isatty():
         end_with_the_reader()
     cluster, name = loaded.cluster, loaded.topics.prefix + topic
-    committed = topic != "reports"  # workers count records of aborted transactions there, too
+    committed = topic not in UNCOMMITTED
     if not await read_topic(cluster, name, partitions, span, committed=committed, show=show):
         click.echo(f"topic {name} has no records there", err=True)

@@ -15,16 +15,14 @@ from aggregator.ledger.row_values import RowError
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import decode_page
 from aggregator.topics.partition_reader import KafkaRecord
+from deploy.query.inspection.packs import pack_record
 from deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
+from deploy.query.inspection.uploads import outcomes_record, upload_record
 from producers import wire
 from producers.transport.publication import decode_publication
+from producers.transport.uploads.upload import UploadError
+from relay.service.outcomes import OutcomeRecordError
 
-#: Names of mechanisms by their number in a pack's header.
-MECHANISMS = {
-    wire.KRR_NUMBER: "k-rr",
-    wire.RAPPOR_NUMBER: "rappor",
-    wire.LONGITUDINAL_KRR_NUMBER: "k-rr-longitudinal",
-}
 COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
 
 
@@ -49,31 +47,12 @@ def fields_of(topic: str, inspection: Inspection, partition: int, record: KafkaR
     place: Fields = {"partition": partition, "offset": record.offset, "time": instant(record.timestamp)}
     try:
         return place | READERS[topic](inspection, record)
-    except (wire.WireError, RowError, msgspec.DecodeError) as error:
+    except (wire.WireError, UploadError, OutcomeRecordError, RowError, msgspec.DecodeError) as error:
         problem = str(error)
     except (ValueError, OverflowError, RecursionError):  # their messages may quote the record
         problem = "it cannot be decoded"
     size = len(record.key or b"") + len(record.value or b"")
     return place | {"kind": "unreadable", "problem": problem, "bytes": size}
-
-
-def _pack(inspection: Inspection, record: KafkaRecord) -> Fields:
-    pack = wire.decode(record.value)
-    shown: Fields = {
-        "kind": "pack",
-        **inspection.named(pack.fingerprint),
-        "window_start": pack.window_start,
-        "mechanism": MECHANISMS[pack.mechanism],
-        "cohort": pack.cohort,
-        "reports": pack.reports,
-        "width": pack.width,
-        "pack_id": pack.pack_id.hex(),
-    }
-    if not inspection.payload:
-        return shown
-    if pack.mechanism == wire.RAPPOR_NUMBER:
-        return shown | {"payload": [row.tobytes().hex() for row in wire.bit_rows(pack)]}
-    return shown | {"payload": wire.buckets(pack).tolist()}
 
 
 def _rejected(_: Inspection, record: KafkaRecord) -> Fields:
@@ -128,13 +107,15 @@ def _window(inspection: Inspection, record: KafkaRecord) -> Fields:
 
 
 READERS: dict[str, Callable[[Inspection, KafkaRecord], Fields]] = {
-    "reports": _pack,
+    "reports": pack_record,
     "counts": counts_row,
     "rejected": _rejected,
     "estimates": _estimate,
     "windows": _window,
     "state": state_row,
     "collections": _published,
+    "uploads": upload_record,
+    "rejected-uploads": outcomes_record,
 }
 
 

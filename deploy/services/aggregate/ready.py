@@ -23,7 +23,7 @@ MOST_BYTES = 65_536
     "of an edge.",
 )
 def ready(address: tuple[str, int]) -> None:
-    """Ask a worker, a producer or an edge whether it is ready: exit status 0 if so, else 1 and the reasons.
+    """Ask a worker, producer, edge or relay whether it is ready: exit status 0 if so, else 1 and the reasons.
 
     Example: deniable ready --address 127.0.0.1:9100
     """
@@ -34,7 +34,7 @@ def ready(address: tuple[str, int]) -> None:
 
 
 def why_not_ready(place: str) -> str:
-    """Ask a worker or producer at ADDRESS:PORT; return why it is not ready, empty if it is."""
+    """Ask what serves /readyz at ADDRESS:PORT; return why it is not ready, empty if it is."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"http://{place}/readyz", timeout=SECONDS) as answer:
@@ -58,6 +58,6 @@ def _is_ready(body: bytes) -> bool:
 def _reasons(error: HTTPError) -> str:
     with error:
         try:
-            return "; ".join(json.loads(error.read(MOST_BYTES))["reasons"])
+            return "; ".join(dict.fromkeys(json.loads(error.read(MOST_BYTES))["reasons"]))
         except (ValueError, KeyError, TypeError):
             return f"it answered with status {error.code} and no reasons: it is not deniable"

@@ -16,8 +16,8 @@ from deploy.cli.options import config_option, servers_option
 from deploy.cluster.deployment import deployment_of
 from deploy.cluster.topics.setup import require_readable
 from deploy.config.file import CollectionFileError, Configuration, load
+from deploy.config.relay_secret import relay_keys
 from deploy.services.aggregate.replay_uploads import replay_uploads
-from deploy.services.relay.relay_config import relay_keys
 from relay.keys import RelayKeys
 
 

@@ -117,14 +117,16 @@ def _lines(
 ) -> Iterator[str]:
     rejected = ", ".join(f"{reason} {count:,}" for reason, count in sorted(recount.rejected.items()) if count)
     yield (
-        f"uploads: {recount.reports:,} reports accepted, {recount.rejected.total():,} rejected"
+        f"uploads: {_number(recount.reports, 'report')} accepted, {recount.rejected.total():,} rejected"
         f"{f' ({rejected})' if rejected else ''}"
     )
-    yield f"packs: {len(recount.packs):,} made of them, with {missing.expected.total():,} reports"
+    yield f"packs: {len(recount.packs):,} made of them, with {_number(missing.expected.total(), 'report')}"
     if held := recount.held.total():
-        yield f"{held:,} reports of {len(recount.held)} windows are held back until enough come, or their end"
-    if judge.other_reports:
-        yield f"{judge.other_reports:,} counted reports come from others than relays, or from deleted uploads"
+        of_windows = f"{_number(held, 'report')} of {_number(len(recount.held), 'window')}"
+        yield f"{of_windows} {_are(held)} held back until enough come, or their end"
+    if others := judge.other_reports:
+        verb = "comes" if others == 1 else "come"
+        yield f"{_number(others, 'counted report')} {verb} from others than relays, or from deleted uploads"
     if recount.whole_after_ms >= 0:
         until = _time(recount.whole_after_ms // 1000)
         yield f"windows that start by {until} cannot be judged: part of their uploads is deleted"
@@ -135,8 +137,16 @@ def _lines(
         why = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
         yield (
             f"{_name(deployment, window)}, window {_time(window[1])}: {reasons.total():,} of "
-            f"{missing.expected[window]:,} reports are not counted ({why})"
+            f"{_number(missing.expected[window], 'report')} {_are(reasons.total())} not counted ({why})"
         )
+
+
+def _number(count: int, unit: str) -> str:
+    return f"{count:,} {unit}{'s' * (count != 1)}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _name(deployment: Deployment, window: tuple[int, int]) -> str:

@@ -10,6 +10,7 @@ import click
 import uvloop
 
 from deploy.cli.listen_address import ListenAddress
+from deploy.cli.logs import silence
 from deploy.cli.options import config_option, servers_option
 from deploy.cli.signals import leave_at_once
 from deploy.config.file import CollectionFileError, Configuration, load
@@ -55,16 +56,17 @@ def edge(
     loaded = load(config, bootstrap_servers)
     section = _section(loaded)
     folder = config.parent
+    if listen is None and not show_key:
+        raise click.UsageError("Missing option '--listen', such as --listen 127.0.0.1:8330.")
     key = open_signing_key(folder / KEY_FILE, _within(folder, section.signing_key_file))
-    if show_key:
+    if listen is None or show_key:
         click.echo(key.public_key)
         return
-    if listen is None:
-        raise click.UsageError("Missing option '--listen', such as --listen 127.0.0.1:8330.")
     settings = edge_settings(loaded, section, key)
     if try_page:
         settings.try_files.update(try_files())
     host, port = listen
+    silence("aiokafka")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(Edge(settings), host, port))
 
@@ -134,7 +136,8 @@ async def _run(server: Edge, host: str, port: int) -> None:
     scheme = "https" if server.settings.certificate_file else "http"
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"uploads: {scheme}://{shown}:{port}/v1/reports")
+    click.echo(f"public key: {server.settings.key.public_key}")
     if server.settings.try_files:
         click.echo(f"try it: {scheme}://{shown}:{port}/try")
-    await stopped.wait()
+    await server.serve(stopped)  # a defect might meet a stop in good order, too: none is tried then
     await server.stop()

@@ -1,32 +1,43 @@
 """`deniable relay`."""
 
 import asyncio
+import logging
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 import click
 
+from deploy.cli.logs import silence
 from deploy.cli.options import config_option, metrics_listen_option, metrics_port_option, servers_option
 from deploy.cli.signals import handle, leave_at_once
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import CollectionFileError, load
+from deploy.config.relay_secret import relay_keys
 from deploy.services.metrics_server import probes_at, served
-from deploy.services.relay.relay_config import relay_config, relay_keys
+from deploy.services.relay.relay_config import relay_config
 from relay.service.service import RelayService
 
-STOP_SECONDS = 25.0
+STOP_SECONDS = 10.0  # more than a relay takes, unless a library hangs
 
 
 @click.command()
+@click.option(
+    "--trial-revision",
+    type=click.IntRange(min=1),
+    hidden=True,
+    help="Work with this revision if the file states a lower one. For deniable dev, which chooses it.",
+)
 @metrics_port_option
 @metrics_listen_option
 @config_option
 @servers_option
 def relay(
+    trial_revision: int | None,
     metrics_port: int | None,
     metrics_listen: tuple[str, int] | None,
     config: Path,
@@ -48,6 +59,8 @@ def relay(
         )
     topic_setup.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
     keys = relay_keys(loaded)
+    silence("aiokafka")
+    loaded = replace(loaded, revision=max(loaded.revision, trial_revision or 0))
     service = RelayService(relay_config(loaded, keys), keys)
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True
@@ -61,6 +74,8 @@ async def _run(service: RelayService, deadline: threading.Timer) -> None:
     def end(_number: int, _frame: FrameType | None) -> None:
         if not deadline.is_alive():
             deadline.start()
+        # Tasks of aiokafka that end meanwhile leave errors that nobody asks for.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         handle(signal.SIGINT, leave_at_once)
         loop.call_soon_threadsafe(service.stop)
 

@@ -1,8 +1,11 @@
 """A set of 16-byte ids that only grows, for arrays of ids: receivers look up what was delivered before.
 
-A Python set takes 100 bytes an id, and a look-up of its own for each. Here an id takes 16 bytes, in runs
-sorted by its first half, and all ids of a batch are looked up in each run at once. Runs of similar size are
-merged, so n ids in batches of 256 have about log2(n / 256) runs, and runs of RUN_IDS are left as they are.
+A Python set takes 100 bytes an id, and a look-up of its own for each. Here an id takes 16 bytes, in sorted
+runs, and all ids of a batch are looked up in each run at once. Runs of similar size are merged, so n ids in
+batches of 256 have about log2(n / 256) runs, and runs of RUN_IDS are left as they are.
+
+Rule: runs are sorted by the first half, and ids that share it by the second. Random ids never share one, so
+they are searched by the first half alone; ids that somebody chose to share it cost a binary search more.
 
 Nearly all ids that are looked up are new. So a table has a byte for each value of the first bits of an id,
 four to eight bytes for each id, and 16 MiB at most: where it has zero, the id is new, and no run is searched.
@@ -60,7 +63,7 @@ class IdSet:
 
     def add(self, low: Halves, high: Halves) -> None:
         """Add new ids, `low` ascending."""
-        run = (low, high)
+        run = _in_order(low, high)
         self._count += len(low)
         self._taken[low >> np.uint64(64 - self._bits)] = 1
         while self._runs and len(self._runs[-1][0]) <= GROWTH * len(run[0]):
@@ -85,18 +88,45 @@ def _holds(run: tuple[Halves, Halves], low: Halves, high: Halves) -> NDArray[np.
     place[place == len(run[0])] = 0
     same: NDArray[np.bool_] = run[0][place] == low
     held: NDArray[np.bool_] = same & (run[1][place] == high)
-    # Different ids with one first half: random ones never, but anybody may choose them.
-    for number in np.flatnonzero(same & ~held).tolist():
-        held[number] = _holds_one(run, low[number], high[number])
+    others = np.flatnonzero(same & ~held)
+    if len(others):
+        ends = run[0].searchsorted(low[others], "right")
+        held[others] = _holds_between(run[1], place[others], ends, high[others])
     return held
+
+
+def _holds_between(
+    sought: Halves, first: NDArray[np.int64], end: NDArray[np.int64], high: Halves
+) -> NDArray[np.bool_]:
+    """Whether each of `high` (n,) is in its own sorted part of `sought`, from `first` to before `end`."""
+    last = end - 1
+    for _ in range(int((end - first).max()).bit_length()):
+        middle = np.minimum((first + end) // 2, last)
+        is_below = sought[middle] < high
+        first, end = np.where(is_below, middle + 1, first), np.where(is_below, end, middle)
+    found: NDArray[np.bool_] = sought[np.minimum(first, last)] == high
+    return found
 
 
 def _holds_one(run: tuple[Halves, Halves], low: np.uint64, high: np.uint64) -> bool:
     first, end = run[0].searchsorted(low), run[0].searchsorted(low, "right")
-    return bool((run[1][first:end] == high).any())
+    place = first + run[1][first:end].searchsorted(high)
+    return bool(place < end and run[1][place] == high)
 
 
 def _merged(first: tuple[Halves, Halves], second: tuple[Halves, Halves]) -> tuple[Halves, Halves]:
     low, high = (np.concatenate(halves) for halves in zip(first, second, strict=True))
     order = low.argsort(kind="stable")  # which merges sorted runs in one pass
-    return low[order], high[order]
+    return _in_order(low[order], high[order])
+
+
+def _in_order(low: Halves, high: Halves) -> tuple[Halves, Halves]:
+    """Sort ids, whose first halves ascend, by their second halves where they share the first."""
+    shared = low[1:] == low[:-1]
+    if not shared.any():
+        return low, high
+    is_tied = np.concatenate((shared, [False])) | np.concatenate(([False], shared))
+    tied = np.flatnonzero(is_tied)
+    high = high.copy()
+    high[tied] = high[tied[np.lexsort((high[tied], low[tied]))]]
+    return low, high

@@ -23,7 +23,7 @@ class Stage:
     seed: int
     broker: ChaosBroker
     workers: Workers
-    load: Load
+    load: Load | None
     ends_at: float
 
     @property

@@ -52,6 +52,7 @@ class Judge:
             Counter()
         )  # by fingerprint and window start (0 without a window)
         self.ids: set[bytes] = set()
+        self.late: dict[bytes, tuple[Cell, bytes]] = {}  # packs that came too late, by id
         self.records = 0
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
         self._newest_ms = 0
@@ -68,6 +69,10 @@ class Judge:
         if reason:
             window = HEADER.unpack_from(value)[4:6] if reason in OF_WINDOWS else (0, 0)
             self.refused[*window, reason] += 1
+            if reason == "too_late":
+                _, _, _, cohort, fingerprint, window_start, *_, pack_id, _ = HEADER.unpack_from(value)
+                cell = (fingerprint, window_start, cohort)
+                self.late[pack_id] = (cell, value[HEADER.size :])
 
     @property
     def rejected(self) -> Counter[str]:

@@ -4,12 +4,13 @@ Payloads are counted once all of a window and cohort are read, so numpy counts t
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
@@ -50,11 +51,13 @@ class Recount(Tallied):
     ids : of counted packs.
     records : in the log, without control records.
     kept : counts without windows that have expired in their partition at the log's end.
+    late : counts of packs that came too late and were not counted before.
     """
 
     ids: set[bytes] = field(default_factory=set)
     records: int = 0
     kept: Tallied = field(default_factory=Tallied)
+    late: dict[Cell, Counted] = field(default_factory=dict)
 
 
 def recount(
@@ -72,6 +75,18 @@ def recount(
     """
     ended = retired or {}
     judges = [Judge(collections, each, partitions, ended.get(each)) for each in range(partitions)]
+    for partition, record in records_of(servers, topic, partitions):
+        judges[partition].take(record.timestamp, record.value, record.offset)
+    return add_up(judges, collections)
+
+
+def records_of(servers: str, topic: str, partitions: int) -> Iterator[tuple[int, ConsumerRecord]]:
+    """Read a log from offset 0 to its end, uncommitted records included; yield partitions and records.
+
+    Raises
+    ------
+    RuntimeError like `recount`.
+    """
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
     consumer = KafkaConsumer(
         bootstrap_servers=servers,
@@ -92,10 +107,9 @@ def recount(
                 raise RuntimeError(f"{topic} cannot be read to its end")
             for source, batch in batches.items():
                 for record in batch:
-                    judges[source.partition].take(record.timestamp, record.value, record.offset)
+                    yield source.partition, record
     finally:
         consumer.close()
-    return add_up(judges, collections)
 
 
 def add_up(judges: Iterable[Judge], collections: Mapping[int, Collection]) -> Recount:
@@ -103,6 +117,7 @@ def add_up(judges: Iterable[Judge], collections: Mapping[int, Collection]) -> Re
     total = Recount()
     payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
     kept: defaultdict[Cell, list[bytes]] = defaultdict(list)
+    late: defaultdict[Cell, list[bytes]] = defaultdict(list)
     for judge in judges:
         total.rejected += judge.rejected
         total.ids |= judge.ids
@@ -113,14 +128,19 @@ def add_up(judges: Iterable[Judge], collections: Mapping[int, Collection]) -> Re
             payloads[cell] += found
             if not judge.is_dead(*cell[:2]):
                 kept[cell] += found
-    total.cells = _counted(payloads, collections)
-    total.kept.cells = _counted(kept, collections)
+        for pack_id, (cell, payload) in judge.late.items():
+            if pack_id not in judge.ids and cell[0] in collections:
+                late[cell].append(payload)
+    total.cells = count_all(payloads, collections)
+    total.kept.cells = count_all(kept, collections)
+    total.late = count_all(late, collections)
     return total
 
 
-def _counted(
+def count_all(
     payloads: Mapping[Cell, list[bytes]], collections: Mapping[int, Collection]
 ) -> dict[Cell, Counted]:
+    """Return the counts of payloads, by cell."""
     return {
         cell: _count(b"".join(found), len(found), collections[cell[0]]) for cell, found in payloads.items()
     }

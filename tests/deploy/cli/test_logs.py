@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from deploy.cli.logs import QUIET_SECONDS, configure_logs
+from deploy.cli.logs import QUIET_SECONDS, configure_logs, silence
 
 LINE = re.compile(r"\d\d:\d\d:\d\d \[(\w+) *\] (.*?) *(?:\[([\w.]+)\])?")
 
@@ -45,6 +45,20 @@ def test_library_with_its_own_level_is_filtered(capsys: pytest.CaptureFixture[st
     assert shown(capsys) == [
         ("warning", "trouble", "test.library"),
         ("info", "asked for", "test.library"),
+    ]
+
+
+def test_a_silenced_library_speaks_only_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("testlibrary.part")
+    for verbose in (False, True):
+        configure_logs(verbose)
+        silence("testlibrary")
+        logger.error("no broker answers")
+        logging.getLogger("testlibraryother").error("trouble")
+    assert [name for _, _, name in shown(capsys)] == [
+        "testlibraryother",
+        "testlibrary.part",
+        "testlibraryother",
     ]
 
 

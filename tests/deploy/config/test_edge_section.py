@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.config.checks import origin_sent
 from deploy.config.sections import EdgeSection
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
 
@@ -32,6 +33,28 @@ def test_origins(file: Path, origin: str) -> None:
     section = read(file, f"edge: {{allow_origins: ['{origin}']}}\n{WHOLE}").edge
     assert section is not None
     assert section.allow_origins == [origin]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("https://shop.example", "https://shop.example"),
+        ("https://shop.example:443", "https://shop.example"),
+        ("http://shop.example:80", "http://shop.example"),
+        ("http://shop.example:443", "http://shop.example:443"),
+        ("https://shop.example:0443", "https://shop.example"),
+        ("https://shop.example:8443", "https://shop.example:8443"),
+        ("https://shop.example:99999", None),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://127.1", None),
+        ("http://[0:0::1]:8000", "http://[::1]:8000"),
+        ("http://[::1]", "http://[::1]"),
+        ("http://[1.2]", None),
+    ],
+)
+def test_origins_are_known_as_browsers_send_them(file: Path, given: str, sent: str | None) -> None:
+    read(file, f"edge: {{allow_origins: ['{given}']}}\n{WHOLE}")
+    assert origin_sent(given) == sent
 
 
 @pytest.mark.parametrize(

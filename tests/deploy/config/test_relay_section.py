@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from deploy.config.file import CollectionFileError, load
+from deploy.config.relay_secret import relay_keys
 from deploy.config.sections import RelaySection
-from deploy.services.relay.relay_config import relay_config, relay_keys
+from deploy.services.relay.relay_config import relay_config
 from producers.randomization.secret import SecretError
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
 
@@ -24,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 def test_without_the_section_no_device_uploads(file: Path) -> None:
     loaded = read(file, WHOLE)
     assert (loaded.relay, loaded.takes_uploads, loaded.topics.takes_uploads) == (None, False, False)
-    assert loaded.delivery_seconds == 10
+    assert loaded.delivery_seconds == 20
 
 
 @pytest.mark.parametrize("text", ["relay: {}\n", "relay:\n"])
@@ -34,7 +35,7 @@ def test_an_empty_section_takes_all_defaults(file: Path, text: str) -> None:
     assert loaded.topics.takes_uploads
     section = loaded.relay
     assert (section.batch_reports, section.shuffle_reports, section.pack_reports) == (10_000, 1000, 1000)
-    assert (section.window_uploads, section.idle_seconds, section.delivery_seconds) == (4_000_000, 1.0, 10)
+    assert (section.window_uploads, section.idle_seconds, section.delivery_seconds) == (4_000_000, 1.0, 20)
 
 
 def test_environment_overrides_and_begins_the_section(file: Path) -> None:

@@ -1,8 +1,12 @@
 """Databases with budgets that refuse for good, and what becomes of lines that wait for one."""
 
+from pathlib import Path
+
 import pytest
 
-from deploy.produce.checks import FOR_GOOD
+from deploy.broker.ports import free_port
+from deploy.config.file import load
+from deploy.produce.checks import FOR_GOOD, check_destination
 from deploy.produce.run import uncharged_notice
 
 
@@ -23,6 +27,24 @@ from deploy.produce.run import uncharged_notice
 )
 def test_only_refusals_that_waiting_cannot_change_end_a_run(answer: str, is_for_good: bool) -> None:
     assert (FOR_GOOD.search(f"budget store 127.0.0.1:5432/deniable: {answer}") is not None) is is_for_good
+
+
+@pytest.mark.parametrize(("sections", "seconds"), [("", 20), ("relay: {delivery_seconds: 4}\n", 26)])
+def test_grace_of_an_edge_is_named(
+    sections: str, seconds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Less than the workers' 30 s by what relays need: 10 s unless the file says otherwise."""
+    file = tmp_path / "deniable.yaml"
+    file.write_text(f'{sections}producer: {{deliver: "http://127.0.0.1:{free_port()}"}}\n{DEVICE}')
+    loaded = load(file, environment={})
+    check_destination(loaded, loaded.collections[0], tmp_path / "kept")
+    kept = f"those later than {seconds} s after their window are not counted\n"
+    assert capsys.readouterr().err.endswith(kept)
+
+
+DEVICE = """collections:
+  - {name: plan, mechanism: k-rr, size: 3, epsilon: 2, window_seconds: 60, grace_seconds: 30, budget: none}
+"""
 
 
 def test_lines_that_wait_are_read_again_or_lost() -> None:

@@ -147,6 +147,7 @@ def answering(status: int, body: bytes) -> Iterator[int]:
     ("body", "expected"),
     [
         (b'{"ready": false, "reasons": ["a", "b"]}', "is not ready: a; b"),
+        (b'{"ready": false, "reasons": ["a", "b", "a"]}', "is not ready: a; b"),
         (b"nonsense", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
         (b"[]", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
     ],

@@ -1,11 +1,15 @@
 """`deniable dev` as a process: its end, a second start, and what it refuses."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +67,51 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     assert again.process.wait(60) == 1
     assert "Error: the worker ended by itself; the end of " in again.output()
     assert wait_until(lambda: state_of(broker) == "Z")
+
+
+@pytest.mark.all
+@pytest.mark.broker
+def test_edge_and_relay_run_with_it_and_an_edit_reaches_them(
+    tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
+) -> None:
+    file = tmp_path / "deniable.yaml"
+    collections = FILE.replace("grace_seconds: 5", "grace_seconds: 15")
+    file.write_text("edge: {}\nrelay: {delivery_seconds: 2}\n" + collections)
+    both = Dev(tmp_path, environment)
+    children = both.children()
+    assert len(children) == 4
+    assert re.search(
+        r"^uploads: http://127.0.0.1:\d+/v1/reports\npublic key: .{44}\ntry it: ", both.output(), re.M
+    )
+    began = time.monotonic()
+    os.kill(both.process.pid, signal.SIGINT)
+    assert both.process.wait(60) == 130
+    assert time.monotonic() - began < 15
+    assert "Traceback" not in both.output()
+    assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
+    file.write_text("edge: {}\nrelay: {delivery_seconds: 3}\n" + collections)
+    again = Dev(tmp_path, environment)
+    settings = [each for each in inspected(tmp_path, environment) if each["kind"] == "settings"]
+    assert [each["collections"][0]["grace_seconds"] for each in settings][-1] == 12
+    relay = next(pid for pid in again.children() if "\0relay\0" in Path(f"/proc/{pid}/cmdline").read_text())
+    os.kill(relay, signal.SIGKILL)
+    assert again.process.wait(60) == 1
+    assert "Error: the relay ended by itself; the end of " in again.output()
+
+
+def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
+    """Return what inspect prints of `uploads`, once the edited file's settings are there."""
+    found: list[Any] = []
+
+    def is_followed() -> bool:
+        command = [sys.executable, "-P", "-m", "deploy", "inspect", "uploads", "--partition", "0"]
+        run = {**os.environ, **environment, "PYTHONPATH": os.getcwd()}
+        done = subprocess.run(command, cwd=folder, env=run, capture_output=True, text=True, check=True)
+        found[:] = map(json.loads, done.stdout.splitlines())
+        return len({each["revision"] for each in found if each["kind"] == "settings"}) == 2
+
+    assert wait_until(is_followed, 30)
+    return found
 
 
 @pytest.mark.all
@@ -126,10 +175,13 @@ def test_another_kafka_and_a_used_port_are_refused(tmp_path: Path, environment: 
 
 
 @pytest.mark.slow
-def test_both_ports_must_differ(tmp_path: Path, environment: Mapping[str, str]) -> None:
+def test_ports_must_differ(tmp_path: Path, environment: Mapping[str, str]) -> None:
     port = environment["DENIABLE_KAFKA__BOOTSTRAP_SERVERS"].partition(":")[2]
     said = refused(tmp_path, environment, "--web-port", port)
     assert said == f"Error: --web-port must not be Kafka's port, got {port} for both; 0 takes a free one\n"
+    (tmp_path / "deniable.yaml").write_text("edge: {}\nrelay: {delivery_seconds: 2}\n" + FILE)
+    said = refused(tmp_path, environment, "--edge-port", "8321")
+    assert said == "Error: --edge-port must not be --web-port, got 8321 for both; 0 takes a free one\n"
 
 
 LISTEN = """

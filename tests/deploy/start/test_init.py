@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
 
 from deploy.config.file import load
+from deploy.offline.check import check
 from deploy.start.init import init
 
 
@@ -40,6 +41,21 @@ def test_file_is_valid_also_with_its_commented_collection() -> None:
     block, _, after = f"{mark}{rest}".partition("\n\n")
     Path("deniable.yaml").write_text(f"{before}{re.sub('^  # ', '  ', block, flags=re.MULTILINE)}\n\n{after}")
     assert [each.name for each in load(Path("deniable.yaml")).collections] == ["plan", "country"]
+
+
+def test_file_is_valid_also_with_its_commented_edge_and_relay() -> None:
+    run()
+    file = Path("deniable.yaml")
+    before, mark, rest = file.read_text().partition("# edge:")
+    assert mark
+    block, _, after = f"{mark}{rest}".partition("\n\n")
+    file.write_text(f"{before}{re.sub('^# ', '', block, flags=re.MULTILINE)}\n\n{after}")
+    loaded = load(file)
+    assert loaded.edge is not None
+    assert loaded.relay is not None
+    assert loaded.edge.allow_origins == ["https://shop.example"]
+    checked = CliRunner().invoke(check, [])
+    assert checked.exit_code == 0, checked.output
 
 
 #: The idea behind each field. With `--clients`, a newcomer meets six before the first estimate.

@@ -40,7 +40,7 @@ class FakeProducer:
 
 def delivered(producer, is_wanted=lambda: True):
     """Send RECORDS; return whether all are taken, and what the relay knows of Kafka."""
-    away = Away()
+    away = Away("127.0.0.1:9092")
 
     async def send():
         with pytest.MonkeyPatch.context() as patch:

@@ -17,7 +17,8 @@ class Dev:
     def __init__(self, folder: Path, environment: Mapping[str, str], *options: str) -> None:
         self.log = folder / "dev.log"
         self.log.write_text("")
-        command = [sys.executable, "-P", "-m", "deploy", "dev", "--web-port", "0", *options]
+        command = [sys.executable, "-P", "-m", "deploy", "dev", "--web-port", "0", "--edge-port", "0"]
+        command += options
         self.process: Child = spawn(command, self.log, {**environment, "PYTHONPATH": os.getcwd()}, folder)
         assert wait_until(lambda: READY in self.output() or self.process.poll() is not None)
         assert READY in self.output(), self.output()

@@ -3,10 +3,11 @@
 python -m tests.support.relay.service_process FILE JSON
 
 With `assigned` it takes all partitions without a group protocol, so nothing fences it: two of them work on
-each partition at once. With `loses_packs` it sends none.
+each partition at once. With `loses_packs` it sends none. A `defect` takes away a foundation of exact counts.
 """
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -14,6 +15,9 @@ from aiokafka import TopicPartition
 
 from deploy.cli.logs import configure_logs
 from deploy.services.relay.command import relay
+from producers.transport.uploads.id_set import IdSet
+from producers.wire import PACK_ID_BYTES
+from relay.keys import RelayKeys
 from relay.service import group as groups
 from relay.service.delivery import PackDelivery
 from relay.service.group import RelayGroup
@@ -62,12 +66,27 @@ def unfenced(partitions: int) -> None:
     RelayGroup.start = start
 
 
+def without_upload_ids() -> None:
+    """Every upload counts as new."""
+    IdSet.add = lambda self, low, high: None
+
+
+def with_fresh_pack_ids() -> None:
+    """A batch that is sent again has other packs."""
+    RelayKeys.pack_id = lambda self, context, number: os.urandom(PACK_ID_BYTES)
+
+
+DEFECTS = {"no upload ids": without_upload_ids, "fresh pack ids": with_fresh_pack_ids}
+
+
 def main() -> None:
     file, order = sys.argv[1], json.loads(sys.argv[2])
     configure_logs()
     shorten_lives(order["early_seconds"])
     groups.SESSION_MILLISECONDS = SESSION_MILLISECONDS
     armed(order)
+    if "defect" in order:
+        DEFECTS[order["defect"]]()
     if order.get("assigned"):
         unfenced(order["partitions"])
     relay.main(["--config", file], prog_name="deniable relay")

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from bench.aggregator.deployments import SEND_SECONDS, configure, payload_of, send
+from bench.aggregator.deployments import configure
+from bench.aggregator.deployments import fill as fill_topic
 from deploy.cluster.connection.coordinator import patiently
 from deploy.cluster.connection.probe import UnreachableError
 from deploy.cluster.topics.plan import plan
 from deploy.cluster.topics.setup import TopicSetupError, create
 from deploy.config.file import Configuration
-from producers.transport.connection import BATCH_BYTES
 
 LEAVE_SECONDS = 30.0
 BROKER_GONE = (KafkaError, TopicSetupError, UnreachableError)  # raised by clients of a lost broker
@@ -50,27 +50,10 @@ class FullLog:
         return {cohort: (of_a_pack * number).tolist() for cohort, number in enumerate(packs.tolist())}
 
 
-def fill(folder: Path, servers: str, name: str, packs: int, reports: int) -> FullLog:
-    """Create a deployment and send packs as our producers do: acks=all, batches of the same size."""
-    configuration = configure(folder, servers, name, 1)
-    (collection,) = configuration.collections
-    payload = payload_of(collection, reports)
-    window_start = collection.window_start(time.time())  # a single window, even across midnight
-    with KafkaProducer(bootstrap_servers=servers, acks="all", linger_ms=20, batch_size=BATCH_BYTES) as kafka:
-        for number in range(packs):
-            turn, cohort = divmod(number, collection.cohorts)
-            home = turn % configuration.kafka.partitions  # equally long, so all are read until the end
-            send(
-                kafka,
-                configuration,
-                collection,
-                payload,
-                reports,
-                cohort=cohort,
-                window_start=window_start,
-                home=home,
-            )
-        kafka.flush(timeout=SEND_SECONDS)
+def fill(folder: Path, servers: str, name: str, packs: int, reports: int, collections: int = 1) -> FullLog:
+    """Create a deployment and append packs of a single window, even across midnight."""
+    configuration = configure(folder, servers, name, collections)
+    payload = fill_topic(configuration, packs, reports)
     return FullLog(configuration, packs, reports, payload)
 
 

@@ -11,7 +11,7 @@ from bench.comparison.peer_environment import PYTHON
 from bench.comparison.timing.contestant import ROOT
 from deploy.broker.child_processes import last_lines, spawn, stop
 
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = 180.0
 ANSWER = '{"packs": '
 
 

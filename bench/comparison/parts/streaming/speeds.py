@@ -22,6 +22,8 @@ class Size(NamedTuple):
     is_read_alone : whether a consumer that only reads the log is measured too.
     peers : other libraries that count it.
     goal : reports/s of one worker; None without a goal.
+    share : goal of one worker as a share of reading alone; None without a goal.
+    collections : over which a second log is spread, half as long; 0 for none.
     """
 
     reports: int
@@ -31,19 +33,25 @@ class Size(NamedTuple):
     is_read_alone: bool = True
     peers: Sequence[str] = ()
     goal: float | None = None
+    share: float | None = None
+    collections: int = 0
 
 
+#: So long that two workers count for about ten seconds.
 FULL = (
-    Size(1, 3_000_000, 3),
-    Size(10, 2_000_000, 3),
-    Size(100, 900_000, 3),
-    Size(1000, 120_000, 3, peers=("bytewax", "quixstreams"), goal=6_000_000),
-    Size(10_000, 16_000, 3, goal=12_000_000),
+    Size(1, 14_000_000, 3, share=0.5),
+    Size(10, 9_000_000, 3, share=0.5),
+    Size(100, 3_000_000, 3, share=0.5),
+    Size(1000, 450_000, 3, peers=("bytewax", "quixstreams"), goal=6_000_000, share=0.6, collections=100),
+    Size(10_000, 50_000, 3, goal=12_000_000, share=0.6),
 )
 QUICK = (
     Size(1000, 36_000, 1, workers=(1,), is_read_alone=False, goal=6_000_000),
     Size(10_000, 5000, 1, workers=(1,), is_read_alone=False, goal=12_000_000),
 )
+TWO_WORKERS = 1.9  # goal, times one worker
+SPREAD_SHARE = 0.8  # goal of many collections, as a share of one
+RIVAL_GOALS = {"bytewax": 1.3, "quixstreams": 2.0}
 #: By distribution: program, name in the results, and differences from ours.
 RIVALS = {
     "bytewax": (
@@ -111,6 +119,7 @@ class Speed:
         }
 
 
-def name_of(workers: int) -> str:
-    """Name of this many of our workers."""
-    return f"ours, {workers} worker{'s' if workers > 1 else ''}"
+def name_of(workers: int, collections: int = 1) -> str:
+    """Name of this many of our workers, and of collections if there are several."""
+    spread = f", {collections} collections" if collections > 1 else ""
+    return f"ours, {workers} worker{'s' if workers > 1 else ''}{spread}"

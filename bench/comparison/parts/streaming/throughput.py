@@ -77,7 +77,8 @@ def ours(log: FullLog, folder: Path, broker: Broker, workers: int, core: int | N
             found.broker_cpu / found.seconds,
         )
 
-    return Reader(name_of(workers) if core is None else HELD, read_once)
+    collections = len(log.configuration.collections)
+    return Reader(name_of(workers, collections) if core is None else HELD, read_once)
 
 
 def peer(log: FullLog, folder: Path, program: str, name: str, says: str, version: str) -> Reader:
@@ -128,12 +129,19 @@ def _speed(reader: Reader, reports: int, runs: Sequence[ReaderRun], says: str) -
 
 def sustained(size: Size, folder: Path, broker: Broker) -> list[Speed]:
     """Run all readers of a log of this size, one worker of ours first."""
-    log = fill(folder, broker.bootstrap_servers, f"end-{size.reports}-", size.packs, size.reports)
+    servers, name, logs = broker.bootstrap_servers, f"end-{size.reports}-", []
     try:
-        return speeds_of(_readers(log, folder, broker, size), size.reports, size.runs)
+        logs.append(fill(folder, servers, name, size.packs, size.reports))
+        readers = _readers(logs[0], folder, broker, size)
+        if size.collections:
+            half = size.packs // 2
+            logs.append(fill(folder, servers, f"{name}spread-", half, size.reports, size.collections))
+            readers.append(ours(logs[1], folder, broker, 1))
+        return speeds_of(readers, size.reports, size.runs)
     finally:
-        with suppress(*BROKER_GONE):
-            drop(log)
+        for log in logs:
+            with suppress(*BROKER_GONE):
+                drop(log)
 
 
 def _readers(log: FullLog, folder: Path, broker: Broker, size: Size) -> list[Reader]:

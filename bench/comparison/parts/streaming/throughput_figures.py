@@ -4,7 +4,18 @@ import os
 from collections.abc import Sequence
 
 from bench.aggregator.results import shown
-from bench.comparison.parts.streaming.speeds import FULL, HELD, READING, RIVALS, Size, Speed, name_of
+from bench.comparison.parts.streaming.speeds import (
+    FULL,
+    HELD,
+    READING,
+    RIVAL_GOALS,
+    RIVALS,
+    SPREAD_SHARE,
+    TWO_WORKERS,
+    Size,
+    Speed,
+    name_of,
+)
 from bench.comparison.report.figure import Figure, absolute
 
 BUSY_CORES = 0.8  # from this usage on, a worker had little to wait for
@@ -12,7 +23,7 @@ OURS_AND_READING = (name_of(1), HELD, name_of(2), READING)
 
 
 def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
-    """One worker compared with its goal, ours with reading alone, and one worker with its rivals."""
+    """One worker with its goal, ours with reading alone and with each other, and one worker with rivals."""
     done = {speed.reader: speed for speed in speeds if speed.runs}
     alone, one = _reading(speeds), done.get(name_of(1))
     found: list[Figure] = []
@@ -21,11 +32,16 @@ def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
     for workers in size.workers:
         mine = done.get(name_of(workers))
         if mine and alone:
-            found.append(_beside(size, workers, mine, alone))
+            found.append(_beside(size, workers, mine, alone, size.share if workers == 1 else None))
         if mine and one and mine is not one:
-            found.append(_beside(size, workers, mine, one))
-    rivals = [done[RIVALS[library][1]] for library in size.peers if RIVALS[library][1] in done]
-    return found + [_beside(size, 1, one, rival) for rival in rivals if one]
+            found.append(_beside(size, workers, mine, one, TWO_WORKERS))
+    if one and (spread := done.get(name_of(1, size.collections))) and size.collections:
+        name = f"Packs of {size.reports:,}, {size.collections} collections of 64 cohorts, beside one"
+        found.append(Figure(name, "reports/s", spread.median, one.reader, one.median, SPREAD_SHARE))
+    rivals = [(library, done.get(RIVALS[library][1])) for library in size.peers]
+    return found + [
+        _beside(size, 1, one, rival, RIVAL_GOALS[library]) for library, rival in rivals if one and rival
+    ]
 
 
 def unjudged(speeds: Sequence[Speed]) -> list[str]:
@@ -74,6 +90,6 @@ def _name(size: Size, workers: int) -> str:
     return f"Packs of {size.reports:,}, {workers} worker{'s' if workers > 1 else ''}"
 
 
-def _beside(size: Size, workers: int, mine: Speed, other: Speed) -> Figure:
+def _beside(size: Size, workers: int, mine: Speed, other: Speed, goal: float | None) -> Figure:
     name = f"{_name(size, workers)}, beside {other.reader}"
-    return Figure(name, "reports/s", mine.median, other.reader, other.median)
+    return Figure(name, "reports/s", mine.median, other.reader, other.median, goal)

@@ -17,7 +17,7 @@ from deploy.broker.child_processes import Child, last_lines, spawn, stop
 from deploy.config.file import Configuration
 
 LOOK_SECONDS = 0.1
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = 180.0
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
 

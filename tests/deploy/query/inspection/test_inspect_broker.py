@@ -91,6 +91,11 @@ def test_a_topic_that_is_absent_is_reported(broker: str, topic_prefix: str, tmp_
     absent = Deployment(tmp_path, broker, topic_prefix).run("inspect", "counts")
     assert (absent.returncode, absent.stdout) == (1, "")
     assert absent.stderr == f"Error: topic {topic_prefix}counts is absent: run deniable topics create\n"
+    unasked = Deployment(tmp_path, broker, topic_prefix).run("inspect", "rejected-uploads")
+    assert unasked.stderr == (
+        f"Error: topic {topic_prefix}rejected-uploads is absent: the collection file has no section edge or "
+        "relay; write relay: {} into it, then run deniable topics create\n"
+    )
 
 
 def write_estimate(deployment: Deployment, window_start: int) -> None:

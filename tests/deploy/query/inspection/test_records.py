@@ -20,7 +20,12 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from producers.transport.publication import encode_publication, publication_of
+from producers.transport.uploads.frame import encode_frame
+from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
+from relay.control import Intake, encode_marker, encode_settings
+from relay.service.outcomes import Accepted, OutcomeRecord, RejectedGroups
 from tests.support.deploy.estimates import record
+from tests.support.relay.logs import KEYS, settings_of
 
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 2.0), ("AA", "B6", "9E"), other=True)
 PLACE = Collection("place", Rappor.from_probabilities(16, 2, 3, 0.25, 0.35, 0.65), candidates=("JFK",))
@@ -191,6 +196,70 @@ def test_counters_of_final_windows_need_payload_option() -> None:
     assert said("windows", Stored(value, key), payload=True) == whole
 
 
+FRAME = encode_frame(
+    [
+        encode_upload(
+            Upload(
+                bytes([number]) * 16,
+                (UploadGroup(CARRIER.fingerprint, wire.KRR_NUMBER, 0, 1_767_225_600, 2, 4, b"\x00\x03"),),
+            )
+        )
+        for number in (1, 2)
+    ]
+    + [b"Mallory"]
+)
+
+
+def test_frame_shows_sums_and_links_no_reports_unless_asked_for() -> None:
+    window = {**NAMED, "window_start": 1_767_225_600}
+    shown = said("uploads", Stored(FRAME))
+    assert shown == {
+        "kind": "frame", "uploads": 3, "damaged": {"malformed": 1},
+        "groups": [{**window, "groups": 2, "reports": 4}],
+    }  # fmt: skip
+    whole = said("uploads", Stored(FRAME), payload=True)
+    assert "Mallory" not in str(whole)
+    assert whole["content"] == [
+        {
+            "upload_id": f"{number:02x}" * 16,
+            "groups": [
+                {**window, "mechanism": "k-rr", "cohort": 0, "reports": 2, "width": 4, "payload": [0, 3]}
+            ],
+        }
+        for number in (1, 2)
+    ]
+
+
+def test_control_records_are_shown_without_the_secret() -> None:
+    intake = Intake(CARRIER.fingerprint, wire.KRR_NUMBER, 4, 1, 60, 20)
+    settings = settings_of(intake, revision=4, retired=(STRANGER,))
+    assert said("uploads", Stored(encode_marker(KEYS, 3))) == {"kind": "marker"}
+    assert said("uploads", Stored(encode_settings(KEYS, 3, settings))) == {
+        "kind": "settings", "revision": 4, "partitions": 2, "batch_reports": 40, "shuffle_reports": 6,
+        "pack_reports": 4, "window_uploads": 10_000, "secret_check": KEYS.check.hex(),
+        "collections": [{**NAMED, "window_seconds": 60, "grace_seconds": 20}],
+        "retired": [{"collection": None, "fingerprint": "00000000deadbeef"}],
+    }  # fmt: skip
+
+
+def outcome_of(reason: str, fingerprint: str | None = None) -> bytes:
+    groups = RejectedGroups(reason, 2, 5, fingerprint, None if fingerprint is None else 60)
+    accepted = (Accepted(f"{CARRIER.fingerprint:016x}", 60, 9),)
+    return OutcomeRecord(1, 10, 20, accepted, (groups,)).encode()
+
+
+def test_what_became_of_a_batch_is_shown() -> None:
+    named = {**NAMED, "window_start": 60}
+    shown = {
+        "kind": "outcomes", "upload_partition": 1, "begin": 10, "end": 20,
+        "accepted": [{**named, "reports": 9}],
+    }  # fmt: skip
+    rejected = {"reason": "duplicate", "groups": 2, "reports": 5}
+    assert said("rejected-uploads", Stored(outcome_of("duplicate"))) == shown | {"rejected": [rejected]}
+    with_window = said("rejected-uploads", Stored(outcome_of("duplicate", NAMED["fingerprint"])))
+    assert with_window == shown | {"rejected": [rejected | named]}
+
+
 SECRET = b"Mallory was here"
 DAMAGED = [
     ("reports", Stored(SECRET), "malformed"),
@@ -213,6 +282,17 @@ DAMAGED = [
     ("counts", Stored(SECRET, None), "counts key of 0 bytes is damaged"),
     ("windows", Stored(SECRET, SECRET), "record of 16 bytes is no page of a window of version 1"),
     ("windows", Stored(None), "record of 0 bytes is no page of a window of version 1"),
+    ("uploads", Stored(SECRET), "malformed"),
+    ("uploads", Stored(None), "malformed"),
+    ("uploads", Stored(b"DNBF\x09" + SECRET), "unsupported_version"),
+    ("uploads", Stored(b"DNBC" + SECRET), "it cannot be decoded"),
+    ("uploads", Stored(b"DNBC\x09" + SECRET * 2), "unsupported_version"),
+    ("rejected-uploads", Stored(SECRET), "must be a record of a batch of uploads"),
+    ("rejected-uploads", Stored(None), "must be a record of a batch of uploads"),
+    ("rejected-uploads", Stored(outcome_of("Mallory")), "a reason is unknown"),
+    ("rejected-uploads", Stored(outcome_of("duplicate", "Mallory")), "it cannot be decoded"),
+    ("rejected-uploads", Stored(outcome_of("duplicate", "ab")),
+     "a fingerprint must have 16 hexadecimal digits"),
 ]  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 """`deniable edge`: what it refuses to start with, its key, TLS, the try page; it needs no Kafka to start."""
 
 import json
+import socket
 import ssl
 import subprocess
+import sys
 import urllib.request
 
 import pytest
@@ -14,6 +16,7 @@ from deploy.services.edge import try_files as pages
 from deploy.services.edge.command import edge
 from deploy.services.edge.try_files import try_files
 from tests.support.deploy.collection_texts import WHOLE
+from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 from tests.support.secured.certificates import Authority
 
@@ -53,6 +56,7 @@ def test_listen_is_needed(file):
     result = invoke(file)
     assert result.exit_code == 2
     assert "Missing option '--listen', such as --listen 127.0.0.1:8330." in result.output
+    assert not (file.parent / ".deniable").exists()
 
 
 def test_key_is_shown_and_created_once(file):
@@ -107,6 +111,54 @@ def test_errors_are_one_line(file, tmp_path):
     assert done.stderr.splitlines()[-1] == (
         "Error: port 8330 of 192.0.2.1 cannot be used: Cannot assign requested address; give another --listen"
     )
+
+
+DEFECTS = {
+    "keep": "the connection to Kafka",
+    "tick": "the watch over waiting uploads",
+    "watch": "the watch over connections",
+    "files": "the watch over the certificate",
+}
+
+
+@pytest.mark.slow
+def test_an_edge_without_one_of_its_tasks_ends_with_one_line(file, tmp_path):
+    """Else it would refuse all uploads, or let them wait, and look healthy."""
+    issued = Authority("authority", tmp_path / "authority").issue("edge", server=True)
+    (tmp_path / "c.pem").write_bytes(issued.certificate_file.read_bytes())
+    (tmp_path / "k.pem").write_bytes(issued.key_file.read_bytes())
+    file.write_text(FILE.replace("edge: {}", "edge: {certificate_file: c.pem, key_file: k.pem}"))
+    children = {}
+    for part in DEFECTS:
+        port = free_port()
+        listen = ("--config", str(file), "--listen", f"127.0.0.1:{port}")
+        command = [sys.executable, "-m", "tests.support.edge.defect_process", part, *listen]
+        children[part] = spawn(command, tmp_path / part, folder=REPOSITORY)
+        if part == "watch":
+            assert wait_until(lambda port=port: connects(port), 20)
+    try:
+        for part, named in DEFECTS.items():
+            assert children[part].wait(30) == 1
+            log = (tmp_path / part).read_text()
+            said = f"Error: {named} ended by a defect, KeyError in defect_process.py:19; please report it"
+            assert log.splitlines()[-1] == said
+            assert "Traceback" not in log
+            assert "Mallory" not in log
+    finally:
+        stop(children.values())
+
+
+def connects(port):
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", port), 20) as plain,
+            context.wrap_socket(plain) as secured,
+        ):
+            return secured.recv(1) == b""  # the edge ends meanwhile
+    except OSError:
+        return False
 
 
 @pytest.mark.slow

@@ -1,0 +1,35 @@
+"""Decode a pack of `reports`: its header, and on request its reports."""
+
+from aggregator.topics.partition_reader import KafkaRecord
+from deploy.query.inspection.rows import Fields, Inspection
+from producers import wire
+
+#: Names of mechanisms by their number in a pack's header.
+MECHANISMS = {
+    wire.KRR_NUMBER: "k-rr",
+    wire.RAPPOR_NUMBER: "rappor",
+    wire.LONGITUDINAL_KRR_NUMBER: "k-rr-longitudinal",
+}
+
+
+def pack_record(inspection: Inspection, record: KafkaRecord) -> Fields:
+    """Decode a record of `reports`; WireError if it is no pack."""
+    pack = wire.decode(record.value)
+    shown: Fields = {
+        "kind": "pack",
+        **inspection.named(pack.fingerprint),
+        "window_start": pack.window_start,
+        "mechanism": MECHANISMS[pack.mechanism],
+        "cohort": pack.cohort,
+        "reports": pack.reports,
+        "width": pack.width,
+        "pack_id": pack.pack_id.hex(),
+    }
+    return shown | ({"payload": reports_of(pack)} if inspection.payload else {})
+
+
+def reports_of(pack: wire.Pack) -> list[object]:
+    """Return the randomized reports: buckets, or the hexadecimal bits of each."""
+    if pack.mechanism == wire.RAPPOR_NUMBER:
+        return [row.tobytes().hex() for row in wire.bit_rows(pack)]
+    return list(wire.buckets(pack).tolist())
