@@ -3,7 +3,7 @@
 Rule 1: it publishes nothing itself. The next transaction of the same partition's ledger publishes its
 results, so a fenced owner cannot publish.
 Rule 2: an estimate is final only when every partition is closed beyond the end of grace; if counts change
-after that, another with a higher revision follows.
+after that, even to fewer, as after a rebuild under other terms, another with a higher revision follows.
 Rule 3: a window that may lack records deleted uncounted gets no final estimate.
 Rule 4: a window that a partition has begun to delete is not estimated again: its counts are incomplete.
 Rule 5: a final estimate is published together with its counts. A final window with too few reports for an
@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from aggregator.estimation import window_estimate
@@ -37,6 +38,8 @@ MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after a
 # Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
 
+NOTHING = row_values.Published(0, final=False)
+
 log = structlog.get_logger()
 
 
@@ -47,11 +50,13 @@ class WindowResult(NamedTuple):
     ----------
     records : its estimate, in parts; empty if it holds too few reports.
     counts : the counts estimated; None while the window is not final.
+    note : what the ledger remembers of it.
     is_revision : whether this replaces another final result.
     """
 
     records: Sequence[EstimateRecord]
     counts: FinalWindow | None
+    note: row_values.Published = NOTHING
     is_revision: bool = False
 
 
@@ -87,7 +92,7 @@ class Estimator:
         self.caught_up = False
         self._unsettled: set[Window] = set()
         self._results: dict[Window, WindowResult] = {}
-        self._drained: list[WindowResult] = []
+        self._drained: dict[Window, WindowResult] = {}
 
     async def run(self, reader: RowReader) -> None:
         """Follow the counts and estimate changed windows, until cancelled."""
@@ -121,21 +126,27 @@ class Estimator:
             closed = closes_at is not None and closed_until > closes_at * 1000
             final = closed and self.merged.is_whole(window)
             packs = self.merged.packs(window)
-            newest = self.published.get(window, row_values.Published(0, final=False))
-            enough = final or self.merged.reports(window) >= self.collections[window[0]].minimum_reports
-            if (packs > newest.revision and enough) or (final and packs and not newest.final):
+            newest = self.published.get(window, NOTHING)
+            enough = self.merged.reports(window) >= self.collections[window[0]].minimum_reports
+            has_changed = not newest.final or packs != newest.packs
+            if packs and (has_changed if final else packs > newest.packs and enough):
                 wanted.append((window, final))
             elif closed or not packs:
                 self._unsettled.discard(window)
         return wanted
 
     def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
-        """Estimate one window, if it holds enough reports; None if no estimate fits its counts."""
+        """Estimate one window, if it holds enough reports; None if no estimate fits its counts.
+
+        After a rebuild has found fewer packs than were published, any number is enough: else the former
+        figures would stay the newest.
+        """
         collection = self.collections[window[0]]
+        has_shrunk = self.merged.packs(window) < self.published.get(window, NOTHING).packs
         try:
             totals = self.merged.totals(window, collection)
             records: Sequence[EstimateRecord] = ()
-            if totals.reports >= collection.minimum_reports:
+            if totals.reports >= collection.minimum_reports or has_shrunk:
                 with self.metrics.estimate_seconds.time():
                     result = window_estimate.estimate(collection, totals)
                 if final and collection.publish_all:
@@ -151,22 +162,26 @@ class Estimator:
     def drain(self) -> list[tuple[Window, EstimateRecord]]:
         """Estimates since the last call, one entry per part."""
         results, self._results = self._results, {}
-        self._drained = list(results.values())
+        self._drained = results
         return [(window, record) for window, each in results.items() for record in each.records]
 
     def drained_counts(self) -> list[FinalWindow]:
         """Counts of the final windows drained last."""
-        return [each.counts for each in self._drained if each.counts is not None]
+        return [each.counts for each in self._drained.values() if each.counts is not None]
+
+    def drained_notes(self) -> dict[Window, row_values.Published]:
+        """What the ledger must remember of the results drained last."""
+        return {window: each.note for window, each in self._drained.items()}
 
     def show_published(self) -> None:
         """Update metrics for the results drained and windows forgotten last, now committed."""
-        for records, counts, is_revision in self._drained:
-            for first in records[:1]:
-                self.metrics.finals_revised.labels(first.collection).inc(is_revision)
-            if counts is not None:
-                self.metrics.show_canary(counts)
+        for each in self._drained.values():
+            for first in each.records[:1]:
+                self.metrics.finals_revised.labels(first.collection).inc(each.is_revision)
+            if each.counts is not None:
+                self.metrics.show_canary(each.counts)
         self.lost.committed()
-        self._drained = []
+        self._drained = {}
 
     def show_windows(self, now: float) -> None:
         """Show how many windows are in which state; `now` in unix seconds."""
@@ -195,8 +210,14 @@ class Estimator:
             if result is None:
                 self._unsettled.discard(window)  # until its counts change
             else:
-                self._results[window] = result._replace(is_revision=final and self._has_left_final(window))
-                self.published[window] = row_values.Published(self.merged.packs(window), final)
+                note = self.published.get(window, NOTHING).followed_by(self.merged.packs(window), final=final)
+                self._results[window] = WindowResult(
+                    [msgspec.structs.replace(record, revision=note.revision) for record in result.records],
+                    result.counts,
+                    note,
+                    is_revision=final and self._has_left_final(window),
+                )
+                self.published[window] = note
         self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 

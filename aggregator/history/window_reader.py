@@ -1,8 +1,8 @@
 """Reads the final windows of a collection from the topic `windows`, and sums them.
 
 Rule 1: a window counts if all its pages are there, in order. Retention may have deleted the first.
-Rule 2: only a window's newest revision counts. An older one already in the sum cannot be removed, so the
-topic is read again without it. Revisions are rare, and known from then on.
+Rule 2: only a window's newest revision counts, the last one in the log. An older one already in the sum
+cannot be removed, so the topic is read again without it. Revisions are rare, and known from then on.
 """
 
 from collections import defaultdict
@@ -26,12 +26,12 @@ from producers.transport.cluster import Cluster
 MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
 CLOCKS_MILLISECONDS = 3_600_000  # brokers' clocks may differ by this
 
-PagePlace = tuple[int, int]  # partition, and offset of page 0
+PagePlace = tuple[int, int]  # partition, and offset of a page
 
 
 class _Added(NamedTuple):
-    revision: int
     place: PagePlace
+    last_page: PagePlace
     reports: int
 
 
@@ -106,7 +106,7 @@ class WindowsReading:
             packs=0,
             rejected=0,
         )
-        self._newest: dict[int, int] = {}  # revision by window, complete or not
+        self._last_page: dict[int, PagePlace] = {}  # of a window's newest revision, complete or not
         self._added: dict[int, _Added] = {}
         self._wrong: set[PagePlace] = set()
         self._others: defaultdict[int, set[int]] = defaultdict(set)
@@ -125,13 +125,12 @@ class WindowsReading:
 
     def wrongly_added(self) -> set[PagePlace]:
         """Revisions in the sum that a newer one replaces."""
-        newer = {each.place for start, each in self._added.items() if each.revision < self._newest[start]}
-        return self._wrong | newer
+        return self._wrong | {each.place for start, each in self._added.items() if not self._is_newest(start)}
 
     def joined(self) -> Joined:
         """The result."""
         reports = {start: self._added[start].reports for start in sorted(self._added)}
-        incomplete = sorted(self._newest.keys() - self._added.keys())
+        incomplete = sorted(self._last_page.keys() - self._added.keys())
         others = {fingerprint: len(starts) for fingerprint, starts in self._others.items()}
         return Joined(self.sum, reports, incomplete, others, self._foreign)
 
@@ -149,21 +148,24 @@ class WindowsReading:
         return True
 
     def _take_page(self, page: Page, partition: int, offset: int) -> None:
-        start, revision = page.window_start, page.packs
+        start = page.window_start
         if page.number == 0:
             self._place[partition] = (partition, offset)
-        self._newest[start] = max(self._newest.get(start, 0), revision)
+        self._last_page[start] = (partition, offset)
         if pages := self._runs[partition].take(page):
             self._add(start, join_pages(pages, self.collection), self._place[partition])
 
     def _add(self, start: int, counts: WindowCounts, place: PagePlace) -> None:
-        before = self._added.get(start)
-        if place in self.replaced or (before and before.revision > counts.packs):
+        if place in self.replaced:
             return
-        if before:
-            self._wrong.add(before.place)
-        self._added[start] = _Added(counts.packs, place, counts.reports)
+        if start in self._added:
+            self._wrong.add(self._added[start].place)
+        self._added[start] = _Added(place, self._last_page[start], counts.reports)
         self.sum += counts
+
+    def _is_newest(self, start: int) -> bool:
+        """Whether the revision added is the window's last one."""
+        return self._added[start].last_page == self._last_page[start]
 
 
 class EachWindow(WindowsReading):
@@ -175,19 +177,18 @@ class EachWindow(WindowsReading):
 
     def windows(self) -> dict[int, WindowCounts]:
         """Counts by start, unix seconds, ascending; without windows whose newest revision lacks pages."""
-        return {s: self._kept[s] for s in sorted(self._kept) if self._kept[s].packs >= self._newest[s]}
+        return {start: self._kept[start] for start in sorted(self._kept) if self._is_newest(start)}
 
     def joined(self) -> Joined:
         """The result; do not use its counts, which may include replaced revisions."""
         windows = self.windows()
         reports = {start: counts.reports for start, counts in windows.items()}
-        incomplete = sorted(self._newest.keys() - windows.keys())
+        incomplete = sorted(self._last_page.keys() - windows.keys())
         return replace(super().joined(), reports=reports, incomplete=incomplete)
 
     def _add(self, start: int, counts: WindowCounts, place: PagePlace) -> None:
         super()._add(start, counts, place)
-        if start not in self._kept or counts.packs >= self._kept[start].packs:
-            self._kept[start] = counts
+        self._kept[start] = counts
 
 
 def check_room(collection: Collection, period: Period) -> None:

@@ -157,6 +157,11 @@ class Ledger:
         if revision != self.revision:
             self.revision = self._unstored_revision = revision
 
+    def adopt(self, terms: Mapping[int, Terms]) -> None:
+        """Count under terms, by fingerprint, that a lost ledger recorded elsewhere."""
+        for fingerprint, each in terms.items():
+            self._set_terms(fingerprint, each)
+
     def retire(self, fingerprint: int) -> None:
         """Reject packs of this fingerprint from this position on."""
         self._set_terms(fingerprint, msgspec.structs.replace(self.terms[fingerprint], until=self.position))

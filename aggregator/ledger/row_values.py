@@ -24,6 +24,7 @@ _COUNT_HEAD = struct.Struct("<BBQQ")
 _PROGRESS = struct.Struct("<Bqqqq")
 _REJECTED = struct.Struct("<BQ")
 _PUBLISHED = struct.Struct("<BQ?")
+_AHEAD = struct.Struct("<Q")
 _GENESIS = struct.Struct("<B16sH")
 _REVISION = struct.Struct("<BQ")
 
@@ -43,13 +44,28 @@ class CounterPage(NamedTuple):
 
 
 class Published(NamedTuple):
-    """Revision (packs merged) and finality of what was last published of a window.
+    """What was last published of a window: its estimate, or, with too few reports for one, its final counts.
 
-    That is its estimate, or, for a final window with too few reports, its counts.
+    Parameters
+    ----------
+    revision, final : of that.
+    ahead : by how much the revision exceeds the packs merged, >= 0. It is 0 unless a rebuild found other
+        packs than were published: what replaces a result must have a higher revision.
     """
 
     revision: int
     final: bool
+    ahead: int = 0
+
+    @property
+    def packs(self) -> int:
+        """Packs merged."""
+        return self.revision - self.ahead
+
+    def followed_by(self, packs: int, *, final: bool) -> "Published":
+        """What a result of these packs is published as: with a higher revision if the packs have changed."""
+        revision = max(packs, self.revision + (packs != self.packs))
+        return Published(revision, final, revision - packs)
 
 
 class Genesis(NamedTuple):
@@ -134,13 +150,18 @@ def _ids_1(data: bytes) -> memoryview:
 
 
 def encode_published(published: Published) -> bytes:
-    """Bytes of a window's publication."""
-    return _PUBLISHED.pack(ROW_VERSION, *published)
+    """Bytes of a window's publication; `ahead` is left out if it is 0, as it nearly always is."""
+    row = _PUBLISHED.pack(ROW_VERSION, published.revision, published.final)
+    return row + (_AHEAD.pack(published.ahead) if published.ahead else b"")
 
 
 def _published_1(data: bytes) -> Published:
-    revision, final = _unpack(_PUBLISHED, data)
-    return Published(revision, bool(final))
+    head, tail = data[: _PUBLISHED.size], data[_PUBLISHED.size :]
+    revision, final = _unpack(_PUBLISHED, head if len(tail) in (0, _AHEAD.size) else data)
+    ahead = _AHEAD.unpack(tail)[0] if tail else 0
+    if ahead > revision:
+        raise RowError(f"row of a publication is damaged: it merges {revision} - {ahead} packs")
+    return Published(revision, bool(final), ahead)
 
 
 def encode_genesis(genesis: Genesis) -> bytes:

@@ -1,17 +1,28 @@
-"""Recounts what the log still holds into an empty `state`.
+"""Recounts what the log still holds into an empty `state`, under the terms that `counts` still records.
 
-Rule: the first transaction deletes what the former ledger published in `counts`, and resets its progress
+Rule 1: the first transaction deletes what the former ledger published in `counts`, and resets its progress
 there. So no estimate mixes old and new counts while the ledger catches up.
+Rule 2: the last transaction notes which log the ledger counts. Workers refuse a ledger without that note,
+so none continues an interrupted rebuild; the next rebuild begins it again.
+Rule 3: nothing that stands is published again. A rejection that is not in `rejected` is published in the
+transaction that moves the position past it. Workers publish the estimates whose packs have changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from aggregator.deployment import Deployment
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.outcomes import PackOutcomes
+from aggregator.ledger.runs.run import Run
+from aggregator.ledger.terms import terms_of
+from aggregator.ledger.terms_update import TermsError
 from aggregator.maintenance.ledger_changes import MaintenanceError
 from aggregator.maintenance.ledger_reader import log_start, reader_of
-from aggregator.partition.checkpoint import moved
+from aggregator.maintenance.recorded_counts import RecordedCounts, recorded_counts
+from aggregator.maintenance.standing_results import RejectedOffsets, rejected_offsets, standing_notes
+from aggregator.partition.checkpoint import moved, note_row
 from aggregator.partition.ledger_checks import decoded
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
 from aggregator.topics.partition_reader import read_rows
@@ -20,31 +31,54 @@ COMMIT_RECORDS = 10_000
 KEPT = {row_keys.SingleKey.GENESIS, row_keys.SingleKey.OWNER}
 
 
-async def rebuild(deployment: Deployment) -> dict[int, int]:
+class Rebuilt(NamedTuple):
+    """One partition after its rebuild.
+
+    Parameters
+    ----------
+    records : number of records recounted.
+    unrecorded : names of the collections that `counts` has no terms of, in alphabetical order: all their
+        windows were counted under the terms of the collection file.
+    disagreement : why workers will not accept the collection file, with the remedy; empty if they will.
+    """
+
+    records: int
+    unrecorded: Sequence[str] = ()
+    disagreement: str = ""
+
+
+async def rebuild(deployment: Deployment) -> dict[int, Rebuilt]:
     """Recount the log into the partitions of `state` that have lost their ledger.
 
-    Other partitions are unchanged. Rows written by a worker that did not notice the loss are deleted.
+    Other partitions are unchanged. Rows written by a worker that did not notice the loss, or by an
+    interrupted rebuild, are deleted.
 
-    Collections count under the terms of the file from the first record on. Windows that may lack records,
-    where the log no longer begins at offset 0, get no final estimate. After an interruption a worker
-    continues from what is stored.
+    Records count under the terms recorded in `counts`, retirements included; collections without recorded
+    terms, under those of the file from the first record on. The file's changes apply from the end of the log
+    on, as if a worker opened the ledger there. Windows that may lack records, where the log no longer begins
+    at offset 0, get no final estimate.
+
+    Memory: that of a worker, and one bit for each offset of the logs recounted.
 
     Returns
     -------
-    Number of records recounted, by partition.
+    What was rebuilt, by partition.
 
     Raises
     ------
-    MaintenanceError if no ledger is lost; KafkaError, also if a worker takes a ledger over meanwhile.
+    MaintenanceError if no ledger is lost; RowError if a row of `counts` or `state` cannot be read;
+    KafkaError, also if a worker takes a ledger over meanwhile.
     """
     topics = deployment.topics
-    empty = [partition for partition in range(topics.partitions) if await _is_lost(deployment, partition)]
-    if not empty:
+    lost = [partition for partition in range(topics.partitions) if await _is_lost(deployment, partition)]
+    if not lost:
         raise MaintenanceError(
             f"no ledger of {topics.state} is lost; to count all again, stop all workers, delete the topic "
             f"{topics.state}, and run deniable topics create before this"
         )
-    return {partition: await _rebuild(deployment, partition) for partition in empty}
+    recorded = await recorded_counts(deployment, lost)
+    rejected = await rejected_offsets(deployment, lost)
+    return {each: await _rebuild(deployment, recorded.pop(each), rejected.pop(each)) for each in lost}
 
 
 async def _is_lost(deployment: Deployment, partition: int) -> bool:
@@ -53,60 +87,64 @@ async def _is_lost(deployment: Deployment, partition: int) -> bool:
     return row_keys.SingleKey.GENESIS not in keys or keys <= KEPT
 
 
-async def _rebuild(deployment: Deployment, partition: int) -> int:
-    topics = deployment.topics
+async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: RejectedOffsets) -> Rebuilt:
+    topics, partition = deployment.topics, recorded.source
     start, append_ms = await log_start(deployment, partition)
     ledger = Ledger(partition, topics.partitions)
+    unrecorded = {name: of for name, of in deployment.collections.items() if name not in recorded.terms}
+    ledger.adopt(recorded.terms | {name: terms_of(of) for name, of in unrecorded.items()})
     store = LedgerStore(deployment.cluster, topics, partition)
     try:
-        leftovers = [key for key in decoded(deployment, partition, await store.open()) if key not in KEPT]
+        found = decoded(deployment, partition, await store.open())
+        deleted = [row_keys.encode_key(key) for key in found if key is not row_keys.SingleKey.OWNER]
         if start:
             ledger.pass_over(start, append_ms or store.opened_ms)
-        ledger.agree(deployment.collections, deployment.revision)
-        deleted = [(row_keys.encode_key(key), None) for key in leftovers]
-        genesis = row_keys.encode_key(row_keys.SingleKey.GENESIS), row_values.encode_genesis(deployment.log)
-        begin = [Outgoing(topics.state, partition, *row) for row in (*deleted, genesis)]
-        begin += await _withdrawn(deployment, ledger)
+        begin = [Outgoing(topics.state, partition, key, None) for key in deleted]
+        begin += recorded.withdrawn(deployment, ledger.position)
         await store.commit(begin + moved(ledger, topics), ledger.position)
-        return await _count(deployment, ledger, store)
+        records = await _count(deployment, ledger, store, rejected)
+        disagreement = _agree(deployment, ledger)
+        notes = await standing_notes(deployment, partition, ledger.terms, ledger.watermark_ms)
+        end = [note_row(topics, partition, *each) for each in notes.items()]
+        genesis = row_keys.encode_key(row_keys.SingleKey.GENESIS), row_values.encode_genesis(deployment.log)
+        end.append(Outgoing(topics.state, partition, *genesis))
+        await store.commit(end + moved(ledger, topics), ledger.position)
     finally:
         await store.close()
+    return Rebuilt(records, sorted(each.name for each in unrecorded.values()), disagreement)
 
 
-async def _count(deployment: Deployment, ledger: Ledger, store: LedgerStore) -> int:
-    records = 0
+def _agree(deployment: Deployment, ledger: Ledger) -> str:
+    """Adopt the collection file, unless it is incompatible with the ledger; then say why."""
+    try:
+        ledger.agree(deployment.collections, deployment.revision)
+    except TermsError as error:
+        return str(error)
+    return ""
+
+
+async def _count(
+    deployment: Deployment, ledger: Ledger, store: LedgerStore, rejected: RejectedOffsets
+) -> int:
+    records = uncommitted = 0
+    names = [each.name for each in deployment.collections.values()]
+    outcomes = PackOutcomes()
+
+    async def commit() -> None:
+        new = [each for each in ledger.drain_refusals() if each.offset not in rejected]
+        await store.commit(moved(ledger, deployment.topics, new, outcomes.same_names), ledger.position)
+        outcomes.same_names.clear()
+
     async with reader_of(deployment, ledger.partition) as reader:
-        async for record in reader.until_end():
-            ledger.apply(record.offset, record.timestamp, record.value or b"")
-            ledger.drain_refusals()  # the topic `rejected` holds them already
-            records += 1
-            if records % COMMIT_RECORDS == 0:
-                await store.commit(moved(ledger, deployment.topics), ledger.position)
+        async for batch in reader.batches_until_end():
+            run = Run.of(batch)
+            for number, rejection in ledger.apply_run(run).rejections:
+                outcomes.name_rejection(int(run.offsets[number]), rejection, run.headers_of(number), names)
+            records += len(batch)
+            uncommitted += len(batch)
+            if uncommitted >= COMMIT_RECORDS:
+                await commit()
+                uncommitted = 0
         ledger.skip_markers(await reader.position())
-    await store.commit(moved(ledger, deployment.topics), ledger.position)
+    await commit()
     return records
-
-
-async def _withdrawn(deployment: Deployment, ledger: Ledger) -> list[Outgoing]:
-    """Records that remove the former ledger's rows from `counts`, and reset its progress there."""
-    topics, begun = deployment.topics, row_values.encode_progress(row_values.LedgerProgress(ledger.position))
-    progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
-    withdrawn = []
-    for home in range(topics.partitions):
-        key = row_keys.with_source(progress, ledger.partition)
-        withdrawn.append(Outgoing(topics.counts, home, key, begun))
-        stored = await read_rows(deployment.cluster, topics.counts, home)
-        withdrawn += (
-            Outgoing(topics.counts, home, key, None) for key in _of_source(stored, ledger.partition)
-        )
-    return withdrawn
-
-
-def _of_source(stored: dict[bytes, bytes], source: int) -> Iterator[bytes]:
-    """Keys of a source partition's rows in `counts`, without progress."""
-    for data in stored:
-        if row_keys.is_foreign(data, source + 1):
-            continue
-        key, found = row_keys.split_source(data)
-        if found == source and key is not row_keys.SingleKey.PROGRESS:
-            yield data

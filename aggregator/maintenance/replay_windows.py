@@ -47,8 +47,7 @@ async def final_counts(
                 window, counts = page[:2], join_pages(pages, collection)
             except RowError:
                 continue  # written by another program
-            if window not in newest or counts.packs >= newest[window].packs:
-                newest[window] = counts
+            newest[window] = counts
     return newest
 
 

@@ -36,6 +36,7 @@ class Checkpoint(NamedTuple):
     refusals : rejected records.
     estimates : new estimates by window, one entry per part.
     finals : counts of windows that became final.
+    notes : what the ledger remembers of these estimates and finals.
     forgotten : windows whose publication rows to delete.
     """
 
@@ -46,6 +47,7 @@ class Checkpoint(NamedTuple):
     refusals: Sequence[Refusal]
     estimates: Sequence[tuple[Window, EstimateRecord]]
     finals: Sequence[FinalWindow]
+    notes: Mapping[Window, row_values.Published]
     forgotten: Sequence[Window]
 
 
@@ -71,6 +73,7 @@ def take(
         refusals=ledger.drain_refusals(),
         estimates=estimator.drain() if estimator else [],
         finals=estimator.drained_counts() if estimator else [],
+        notes=estimator.drained_notes() if estimator else {},
         forgotten=list(estimator.forgotten()) if estimator else [],
     )
 
@@ -92,17 +95,41 @@ def compose(
     """
     progress = row_values.encode_progress(checkpoint.progress)
     records = _state(checkpoint, topics) + _rejections(checkpoint, topics, same_names)
-    records += _estimates(checkpoint, topics) + _finals(checkpoint, topics)
+    records += _estimates(checkpoint, topics) + _finals(checkpoint, topics) + _notes(checkpoint, topics)
     if checkpoint.published is not None:
         records += _counts(checkpoint, checkpoint.published, topics, progress)
     return [*records, _progress_row(checkpoint, topics, progress)] if records else []
 
 
-def moved(ledger: Ledger, topics: Topics) -> list[Outgoing]:
-    """Records of `state` of a ledger that a command has changed, always including its progress."""
-    checkpoint = take(ledger)
+def moved(
+    ledger: Ledger,
+    topics: Topics,
+    refusals: Sequence[Refusal] = (),
+    same_names: Mapping[int, str] = NO_NAMES,
+) -> list[Outgoing]:
+    """Records of a ledger that a command has changed, always including its progress.
+
+    `counts` gets changed terms at once: a rebuild takes them from there if `state` is lost before a worker
+    publishes them. Workers publish the rest.
+
+    Parameters
+    ----------
+    ledger : its own refusals are dropped.
+    topics : names of the topics.
+    refusals : rejected records to publish.
+    same_names : see `compose`.
+    """
+    checkpoint = take(ledger)._replace(refusals=refusals)
     progress = row_values.encode_progress(checkpoint.progress)
-    return [*_state(checkpoint, topics), _progress_row(checkpoint, topics, progress)]
+    return [
+        *_state(checkpoint, topics),
+        *_rejections(checkpoint, topics, same_names),
+        *(
+            _counts_row(ledger.partition, topics, row_keys.TermsKey(each), row_values.encode_terms(terms))
+            for each, terms in checkpoint.changes.terms.items()
+        ),
+        _progress_row(checkpoint, topics, progress),
+    ]
 
 
 def _state(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
@@ -155,32 +182,32 @@ def _rejections(checkpoint: Checkpoint, topics: Topics, same_names: Mapping[int,
 
 
 def _estimates(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """New estimates, and their publication rows in the ledger; rows of forgotten windows are deleted."""
-    partition = checkpoint.partition
+    """New estimates."""
     records = []
-    for window, record in checkpoint.estimates:
-        note = row_values.encode_published(row_values.Published(record.revision, record.final))
-        key = row_keys.encode_key(row_keys.PublishedKey(*window))
+    for _, record in checkpoint.estimates:
         home = partition_of_key(record.first_key, topics.partitions)  # of part 1, for all parts
         records.append(Outgoing(topics.estimates, home, record.key, encode_estimate(record)))
-        if record.part == 1:
-            records.append(Outgoing(topics.state, partition, key, note))
-    for window in checkpoint.forgotten:
-        key = row_keys.encode_key(row_keys.PublishedKey(*window))
-        records.append(Outgoing(topics.state, partition, key, None))
     return records
 
 
 def _finals(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
-    """Counts of final windows, and publication rows of those without an estimate."""
-    estimated = {window for window, _ in checkpoint.estimates}
+    """Counts of final windows."""
     records = []
     for final in checkpoint.finals:
         home = topics.counts_partition(final.fingerprint)
         records += [Outgoing(topics.windows, home, key, value) for key, value in encode_pages(final)]
-        window = (final.fingerprint, final.window_start)
-        if window not in estimated:
-            note = row_values.encode_published(row_values.Published(final.counts.packs, final=True))
-            key = row_keys.encode_key(row_keys.PublishedKey(*window))
-            records.append(Outgoing(topics.state, checkpoint.partition, key, note))
     return records
+
+
+def _notes(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """Publication rows; those of forgotten windows are deleted."""
+    return [
+        *(note_row(topics, checkpoint.partition, *each) for each in checkpoint.notes.items()),
+        *(note_row(topics, checkpoint.partition, window, None) for window in checkpoint.forgotten),
+    ]
+
+
+def note_row(topics: Topics, partition: int, window: Window, note: row_values.Published | None) -> Outgoing:
+    """Row of `state` of what was published of a window; without a note, its deletion."""
+    key = row_keys.encode_key(row_keys.PublishedKey(*window))
+    return Outgoing(topics.state, partition, key, None if note is None else row_values.encode_published(note))

@@ -96,7 +96,8 @@ def check_genesis(
     if value is None and committed is not None:
         raise LedgerRefusedError(
             f"partition {partition} of {topics.state} does not say which log it counts, and the group "
-            f"{topics.group} has counted up to offset {committed}: it was deleted",
+            f"{topics.group} has counted up to offset {committed}: it was deleted, or a rebuild was "
+            f"interrupted",
             f"To count again what {topics.reports} still holds, stop all workers, then run deniable replay "
             f"--rebuild",
         )

@@ -27,8 +27,8 @@ MEANINGS = {
     "fingerprints are not comparable.",
     "window_start": "First second of the window, unix seconds.",
     "window_end": "First second after the window, unix seconds.",
-    "revision": "Packs merged so far. Of the records of a window the highest revision wins, and at "
-    "equal revisions the final one.",
+    "revision": "Packs merged so far; more once a rebuild of lost counts has found fewer packs than were "
+    "published. Of the records of a window the highest revision wins, and at equal revisions the final one.",
     "final": "Whether the window is over. If counts change after all, another final record with a higher "
     "revision follows.",
     "reports": "Reports counted.",

@@ -1,5 +1,7 @@
 """A final window's merged counts in the topic `windows`: pages, each a record, all in one transaction.
 
+Of several results of a window, the last one in the log wins.
+
 Little-endian. Key of a page: the letter W, fingerprint (8 bytes), window start (8), number of the page (4).
 Value:
 
@@ -39,8 +41,8 @@ class FinalWindow(NamedTuple):
     ----------
     fingerprint, name, window_seconds : of the collection.
     window_start : unix seconds.
-    counts : all partitions together; `packs` is the revision: the higher one wins. `rejected` is as of the
-        final estimate; later packs are rejected after it.
+    counts : all partitions together; `rejected` is as of the final estimate: later packs are rejected after
+        it.
     """
 
     fingerprint: int

@@ -1,7 +1,7 @@
 """Reads one partition from its start, without a group."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Protocol, Self
 
@@ -26,6 +26,7 @@ class KafkaRecord(Protocol):
     timestamp: int
     key: bytes | None
     value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
 
 
 class RowReader:
@@ -105,14 +106,21 @@ class RowReader:
 
     async def until_end(self, silence_seconds: float = SILENCE_SECONDS) -> AsyncIterator[KafkaRecord]:
         """Records up to the end at the time of the call; TimeoutError if none arrives for so many seconds."""
+        async for batch in self.batches_until_end(silence_seconds):
+            for record in batch:
+                yield record
+
+    async def batches_until_end(
+        self, silence_seconds: float = SILENCE_SECONDS
+    ) -> AsyncIterator[list[KafkaRecord]]:
+        """The same records, as they were fetched together: at most RECORDS_PER_POLL, at least one."""
         end = await self.end_offset()
         while True:
             async with asyncio.timeout(silence_seconds):  # aiokafka waits forever for a broker
                 batch = await self._towards(end)
             if not batch:
                 return
-            for record in batch:
-                yield record
+            yield batch
 
     async def _towards(self, end: int) -> list[KafkaRecord]:
         """The next records; empty at the end."""

@@ -80,7 +80,8 @@ def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[
         return [Finding(f"topic {topics.state} is not set up", "run deniable topics create")]
     return [
         Finding(
-            f"topic {topics.state} was deleted after {topics.group} had counted {topics.reports}",
+            f"topic {topics.state} was deleted after {topics.group} had counted {topics.reports}, or a "
+            f"rebuild was interrupted",
             f"stop all workers, then run deniable replay --rebuild, which recounts what {topics.reports} "
             f"still holds",
         )

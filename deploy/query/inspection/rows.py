@@ -90,7 +90,8 @@ def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
         case row_keys.RejectedKey():
             return {"packs": row_values.decode_rejected(value)}
         case row_keys.PublishedKey():
-            return row_values.decode_published(value)._asdict()
+            published = row_values.decode_published(value)
+            return {"revision": published.revision, "final": published.final, "packs": published.packs}
         case row_keys.TermsKey():
             terms = msgspec.to_builtins(row_values.decode_terms(value))
             return {name: terms[name] for name in ("since", "until", "window_seconds", "spans")}

@@ -1,5 +1,6 @@
 """`deniable replay`."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -7,12 +8,13 @@ import click
 
 from aggregator.deployment import Deployment
 from aggregator.maintenance.ledger_changes import accept_loss
-from aggregator.maintenance.rebuild import rebuild
+from aggregator.maintenance.rebuild import Rebuilt, rebuild
 from aggregator.maintenance.replay import Comparison, ReplayError
 from aggregator.maintenance.replay import replay as recount
 from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.deployment import deployment_of
+from deploy.cluster.topics.setup import require_readable
 from deploy.config.file import CollectionFileError, Configuration, load
 from deploy.config.relay_secret import relay_keys
 from deploy.services.aggregate.replay_uploads import replay_uploads
@@ -98,8 +100,29 @@ def _accept_loss(deployment: Deployment) -> None:
 
 
 def _rebuild(deployment: Deployment) -> None:
-    for partition, records in run_until_signalled(rebuild(deployment)).items():
-        click.echo(f"partition {partition}: {records} records counted again", err=True)
+    require_readable(deployment.cluster, deployment.topics, deployment.topics.rejected)  # no role may read it
+    rebuilt = run_until_signalled(rebuild(deployment))
+    for partition, each in rebuilt.items():
+        click.echo(f"partition {partition}: {each.records} records counted again", err=True)
+    for sentence in _findings(deployment, rebuilt):
+        click.echo(sentence, err=True)
+
+
+def _findings(deployment: Deployment, rebuilt: Mapping[int, Rebuilt]) -> Iterator[str]:
+    """What an operator must know of a rebuild, a sentence each."""
+    for name in sorted({name for each in rebuilt.values() for name in each.unrecorded}):
+        lacking = [partition for partition, each in rebuilt.items() if name in each.unrecorded]
+        yield (
+            f"{name}: {deployment.topics.counts} holds no terms of {_listed('partition', lacking)}, so all "
+            f"windows counted there are judged by the present collection file; estimates that this changes "
+            f"are published again once workers run"
+        )
+    for disagreement in sorted({each.disagreement for each in rebuilt.values() if each.disagreement}):
+        yield f"workers will refuse this collection file: {disagreement}"
+
+
+def _listed(thing: str, numbers: Sequence[int]) -> str:
+    return f"{thing}{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
 def _several(count: int, thing: str) -> str:

@@ -269,6 +269,25 @@ def test_replaced_final_estimate_is_counted(was_final: bool, shown: int) -> None
     assert revised(estimator) == shown
 
 
+def test_fewer_packs_of_a_closed_window_replace_its_final_estimate() -> None:
+    """After a rebuild under other terms; until the window is closed again, the former estimate stands."""
+    estimator = new_estimator({FRUITS: Published(4, True)})
+    count(estimator, packs=3)
+    assert published(estimator) == []
+    close(estimator)
+    assert published(estimator) == [(5, True)]
+    assert estimator.drained_notes() == {FRUITS: Published(5, True, ahead=2)}
+    assert published(estimator) == []
+
+
+def test_shrunk_window_below_the_minimum_is_estimated_again() -> None:
+    """Else the former estimate, of packs that do not count, would stay the newest."""
+    estimator = new_estimator({FRUITS: Published(4, True)})
+    count(estimator, packs=3, counts=(1, 0, 0, 0))
+    close(estimator)
+    assert published(estimator) == [(5, True)]
+
+
 def test_unpublished_final_estimate_is_not_revised() -> None:
     estimator = new_estimator()
     close(estimator)

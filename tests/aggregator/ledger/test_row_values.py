@@ -84,6 +84,39 @@ def test_notes_roundtrip(number: int, final: bool) -> None:
     )
 
 
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.booleans())
+def test_publications_ahead_of_their_packs_roundtrip(packs: int, ahead: int, final: bool) -> None:
+    published = Published(min(packs + ahead, 2**64 - 1), final, ahead)
+    assert row_values.decode_published(row_values.encode_published(published)) == published
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (bytes([1]) + bytes(16), "row of 17 bytes is damaged, expected 10"),
+        (
+            row_values.encode_published(Published(3, True, 4)),
+            "row of a publication is damaged: it merges 3 - 4",
+        ),
+    ],
+    ids=["cut", "below zero"],
+)
+def test_damaged_publication_is_reported(row: bytes, problem: str) -> None:
+    with pytest.raises(RowError, match=f"^{problem}"):
+        row_values.decode_published(row)
+
+
+def test_what_replaces_a_publication_has_a_higher_revision() -> None:
+    """With the same packs it repeats the revision: a final estimate after its provisional one."""
+    first = Published(0, False).followed_by(100, final=False)
+    assert first == Published(100, False)
+    assert first.followed_by(100, final=True) == Published(100, True)
+    fewer = first.followed_by(80, final=True)
+    assert (fewer, fewer.packs) == (Published(101, True, 21), 80)
+    assert fewer.followed_by(81, final=True) == Published(102, True, 21)
+    assert fewer.followed_by(200, final=True) == Published(200, True)
+
+
 DECODERS = [
     row_keys.decode_key,
     row_keys.split_source,

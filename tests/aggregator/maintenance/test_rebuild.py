@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import signal
 import time
 from collections.abc import Iterable
 from itertools import count
@@ -14,6 +15,7 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from aggregator.maintenance import rebuild
 from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
 from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.topics import partition_reader
 from deploy.cluster.deployment import deployment_of
 from deploy.config.file import Configuration
 from tests.chaos.judging import stored
@@ -62,7 +64,8 @@ def test_truncated_log_is_counted_from_its_start(configuration: Configuration, b
     with KafkaAdminClient(bootstrap_servers=broker) as admin:
         admin.delete_records({TopicPartition(topics.reports, source): PACKS for source in range(4)})
     send(configuration, judges)
-    assert asyncio.run(rebuild.rebuild(deployment)) == dict.fromkeys(range(4), PACKS)
+    rebuilt = asyncio.run(rebuild.rebuild(deployment))
+    assert {source: each.records for source, each in rebuilt.items()} == dict.fromkeys(range(4), PACKS)
     assert apart(configuration, add_up(judges, configuration.by_fingerprint())) == 0
     for source in range(4):
         progress = progress_in(asyncio.run(ledger_rows(deployment, source)))
@@ -70,7 +73,7 @@ def test_truncated_log_is_counted_from_its_start(configuration: Configuration, b
         assert progress.whole_from > time.time()
 
 
-def test_worker_continues_an_interrupted_rebuild(
+def test_worker_refuses_an_interrupted_rebuild_and_the_next_one_begins_again(
     configuration: Configuration, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics, commits, commit = configuration.topics, count(1), LedgerStore.commit
@@ -84,6 +87,7 @@ def test_worker_continues_an_interrupted_rebuild(
 
     send(configuration)
     monkeypatch.setattr(rebuild, "COMMIT_RECORDS", 10)
+    monkeypatch.setattr(partition_reader, "RECORDS_PER_POLL", 10)
     monkeypatch.setattr(LedgerStore, "commit", fail_at_last)
     with pytest.raises(KafkaError, match="cut short"):
         asyncio.run(rebuild.rebuild(deployment_of(configuration)))
@@ -91,6 +95,13 @@ def test_worker_continues_an_interrupted_rebuild(
     assert stored.ledgers(broker, topics).positions == {0: 20}
     workers = Workers(configuration, tmp_path)
     try:
+        refused = workers.start()
+        assert refused.child.wait(60) == 3
+        assert refused.says("it was deleted, or a rebuild was interrupted. To count again"), (
+            workers.describe()
+        )
+        workers.end(refused, signal.SIGKILL)
+        asyncio.run(rebuild.rebuild(deployment_of(configuration)))
         workers.start()
         expected = recount(broker, topics.reports, topics.partitions, configuration.by_fingerprint())
         assert len(expected.ids) == 4 * PACKS

@@ -49,7 +49,7 @@ ONE = np.array([[0, 0, 1, 0]])
         (lambda c: replace(c, counts=c.counts - ONE[:, ::-1] + ONE), 2),
         (lambda c: replace(c, cohort_sizes=c.cohort_sizes + 1), 1),
         (lambda c: replace(c, packs=c.packs + 1), 1),
-        (lambda c: replace(c, packs=c.packs - 1), 0),  # replaced by the existing one
+        (lambda c: replace(c, packs=c.packs - 1), 1),
         (lambda c: replace(c, rejected=c.rejected + 1), 0),  # packs that arrived too late
     ],
 )

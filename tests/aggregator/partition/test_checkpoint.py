@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aggregator.estimation import window_estimate
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.partition.checkpoint import compose, moved, take
 from aggregator.partition.ledger_store import Outgoing
 from aggregator.records.estimate import decode_estimate
@@ -181,6 +181,22 @@ def test_estimate_and_note_share_a_transaction() -> None:
     assert Outgoing(TOPICS.state, 0, note, None) in compose(take(ledger, estimator, DEAD_MS), TOPICS)
 
 
+def test_command_publishes_changed_terms_at_once() -> None:
+    """A rebuild finds a retirement in `counts` even if no worker has run since."""
+    ledger = counted(record_of())
+    compose(take(ledger, None, NOW_MS), TOPICS)
+    ledger.retire(FRUIT.fingerprint)
+    records = moved(ledger, TOPICS, [Refusal(5, "duplicate")])
+    key = row_keys.encode_key(row_keys.TermsKey(FRUIT.fingerprint))
+    value = row_values.encode_terms(ledger.terms[FRUIT.fingerprint])
+    home = TOPICS.counts_partition(FRUIT.fingerprint)
+    assert Outgoing(TOPICS.counts, home, row_keys.with_source(key, ledger.partition), value) in records
+    [rejected] = [record for record in records if record.topic == TOPICS.rejected]
+    assert b'"offset":5' in (rejected.value or b"")
+    assert (records[-1].topic, records[-1].key) == (TOPICS.state, b"P")
+    assert len(moved(ledger, TOPICS)) == 1
+
+
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), max_size=25))
 def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) -> None:
     """A reader at a progress row has exactly the rows of that position, whatever expired or was rejected."""
@@ -240,15 +256,16 @@ def test_parts_of_an_estimate_share_transaction_and_partition() -> None:
     totals = WindowCounts(np.ones((1, 5000), np.int64), np.array([5000]), packs=3, rejected=0)
     records = window_estimate.records_of(wide, T0, totals, window_estimate.estimate(wide, totals), final=True)
     assert [record.part for record in records] == [1, 2]
-    checkpoint = take(settled())._replace(estimates=[(window, record) for record in records])
+    noted = row_values.Published(3, True)
+    checkpoint = take(settled())._replace(
+        estimates=[(window, record) for record in records], notes={window: noted}
+    )
     sent = compose(checkpoint, TOPICS)
     parts = [record for record in sent if record.topic == TOPICS.estimates]
     assert [part.key for part in parts] == [b"fruit/%d" % T0, b"fruit/%d/2" % T0]
     assert {part.partition for part in parts} == {partition_of(b"fruit/%d" % T0)}
     note = row_keys.encode_key(row_keys.PublishedKey(*window))
-    assert [record.value for record in sent if record.key == note] == [
-        row_values.encode_published(row_values.Published(3, True))
-    ]
+    assert [record.value for record in sent if record.key == note] == [row_values.encode_published(noted)]
 
 
 def test_counts_during_encoding_are_not_in_the_checkpoint() -> None:

@@ -72,8 +72,8 @@ def test_state_that_was_never_set_up_is_refused() -> None:
 def test_deleted_state_is_refused() -> None:
     assert opening(committed=9) == (
         "partition 2 of test-state does not say which log it counts, and the group test-aggregator has "
-        "counted up to offset 9: it was deleted. To count again what test-reports still holds, stop all "
-        "workers, then run deniable replay --rebuild"
+        "counted up to offset 9: it was deleted, or a rebuild was interrupted. To count again what "
+        "test-reports still holds, stop all workers, then run deniable replay --rebuild"
     )
 
 

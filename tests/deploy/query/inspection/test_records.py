@@ -88,7 +88,7 @@ def test_collection_that_the_file_lacks_has_no_name() -> None:
     shown = said("state", Stored(row_values.encode_published(row_values.Published(5, True)), key))
     assert shown == {
         "kind": "published", "collection": None, "fingerprint": "00000000deadbeef", "window_start": 60,
-        "revision": 5, "final": True,
+        "revision": 5, "final": True, "packs": 5,
     }  # fmt: skip
 
 

@@ -1,0 +1,210 @@
+"""A lost `state` is rebuilt under the recorded terms, on a real broker, after the file has changed them."""
+
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiokafka.structs import ConsumerRecord
+from kafka import KafkaAdminClient, KafkaProducer
+
+from aggregator.maintenance.ledger_reader import ledger_rows, terms_in
+from aggregator.maintenance.rebuild import Rebuilt, rebuild
+from aggregator.maintenance.replay import replay
+from deploy.cluster.deployment import deployment_of
+from deploy.cluster.topics.setup import create
+from producers.transport.cluster import Cluster
+from tests.chaos.judging import stored
+from tests.chaos.load.packs import PackMaker
+from tests.chaos.processes.collection_setup import write
+from tests.chaos.processes.workers import Workers
+from tests.support.paths import REPOSITORY
+from tests.support.processes import wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.all]
+
+TEXT = """\
+revision: {revision}
+kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: 2, allow_plaintext: true}}
+collections:
+  - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 2,
+     grace_seconds: {grace_seconds}, retention_seconds: 600, minimum_reports: 1, budget: none}}
+"""
+LONG, SHORT = 3, 0  # grace before and after the change, seconds
+SEND_SECONDS = 3
+DRAFTS = 90
+#: A rebuild in small transactions that ends itself as `kill -9` would.
+KILLED = """\
+import os, signal, sys
+from aggregator.maintenance import rebuild
+from aggregator.partition.ledger_store import LedgerStore
+from aggregator.topics import partition_reader
+from deploy.cli.main import main
+
+commit, left = LedgerStore.commit, iter(range({commits}))
+async def killed(*given):
+    if next(left, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await commit(*given)
+LedgerStore.commit = killed
+rebuild.COMMIT_RECORDS = partition_reader.RECORDS_PER_POLL = 20
+sys.argv[1:] = ["replay", "--rebuild"]
+main()
+"""
+
+
+class Deployed:
+    """Two partitions, one collection of short windows, and the worker that counts it."""
+
+    def __init__(self, folder: Path, broker: str, prefix: str) -> None:
+        self.folder, self.broker, self.prefix = folder, broker, prefix
+        self.change(1, LONG)
+        self.workers = Workers(self.configuration, folder)
+        create(Cluster(broker), self.configuration.topics, 1)
+
+    def change(self, revision: int, grace_seconds: int) -> None:
+        """Write another revision of the file."""
+        file = self.folder / "deniable.yaml"
+        self.configuration = write(file, self.broker, self.prefix, revision, TEXT, grace_seconds)
+
+    def lose(self, *topics: str) -> None:
+        """Delete topics, and run `topics create`."""
+        names = [self.prefix + topic for topic in topics]
+        with KafkaAdminClient(bootstrap_servers=self.broker) as admin:
+            admin.delete_topics(names)
+            assert wait_until(lambda: not {*names} & {*admin.list_topics()}, 60)
+        create(Cluster(self.broker), self.configuration.topics, 1)
+
+    def send(self, seed: int) -> None:
+        """Packs in time, within the long grace, sent twice, and of no collection."""
+        maker = PackMaker(self.configuration.collections[0], random.Random(seed))
+        with KafkaProducer(bootstrap_servers=self.broker) as kafka:
+            for number in range(DRAFTS):
+                draft = maker.draft()
+                late = replace(draft, window_start=draft.window_start - 2, pack_id=draft.pack_id[::-1])
+                stranger = replace(draft, fingerprint=draft.fingerprint ^ 1)
+                for each in (draft, draft, late, stranger)[: 4 if number % 3 else 2]:
+                    kafka.send(self.configuration.topics.reports, each.encode(), partition=each.home(2))
+                time.sleep(SEND_SECONDS / DRAFTS)
+
+    def records(self, topic: str) -> list[ConsumerRecord]:
+        return stored._records(self.broker, self.prefix + topic, 2, stored.Stored())
+
+    def rejected(self) -> Counter[tuple[int, int]]:
+        """Number of records of `rejected`, by partition and offset of the record that they reject."""
+        found = [json.loads(record.value) for record in self.records("rejected")]
+        return Counter((each["partition"], each["offset"]) for each in found)
+
+    def finals(self) -> Counter[bytes]:
+        """Number of final estimates, by key."""
+        return Counter(r.key for r in self.records("estimates") if json.loads(r.value)["final"])
+
+    def windows(self) -> set[bytes]:
+        """Windows that hold packs, by the key of their estimates."""
+        cells = stored.ledgers(self.broker, self.configuration.topics).cells
+        return {b"flash/%d" % window_start for _, window_start, _ in cells}
+
+    def final_counts(self) -> Counter[bytes]:
+        return Counter(record.key for record in self.records("windows"))
+
+    def difference(self) -> int:
+        return asyncio.run(replay(deployment_of(self.configuration))).difference
+
+    def rejections(self) -> int:
+        """Rejected records, by the ledgers."""
+        return stored.ledgers(self.broker, self.configuration.topics).rejected.total()
+
+    def rebuild(self) -> Mapping[int, Rebuilt]:
+        return asyncio.run(rebuild(deployment_of(self.configuration)))
+
+    def killed_rebuild(self, commits: int) -> None:
+        """A rebuild that is killed instead of this transaction."""
+        command = [sys.executable, "-c", KILLED.format(commits=commits)]
+        ended = subprocess.run(
+            command, cwd=self.folder, env={"PYTHONPATH": str(REPOSITORY)}, capture_output=True, timeout=120
+        )
+        assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+
+    def count(self) -> None:
+        """Run a worker until all windows that hold packs are final, and all counts equal the log."""
+        self.workers.configuration = self.configuration
+        worker = self.workers.start()
+        assert wait_until(lambda: worker.ready, 60), self.workers.describe()
+        assert wait_until(lambda: not self.difference() and self.windows() <= self.finals().keys(), 60), (
+            self.workers.describe()
+        )
+        self.workers.drain(worker, 30)
+        assert worker not in self.workers.missed, self.workers.describe()
+
+    def refusal(self) -> str:
+        """What a worker says that must end."""
+        self.workers.configuration = self.configuration
+        worker = self.workers.start()
+        assert worker.child.wait(60) == 3, self.workers.describe()
+        self.workers.end(worker, signal.SIGKILL)
+        return worker.log.read_text()
+
+
+@pytest.fixture
+def deployed(broker: str, topic_prefix: str, tmp_path: Path) -> Iterator[Deployed]:
+    deployed = Deployed(tmp_path, broker, topic_prefix)
+    try:
+        yield deployed
+    finally:
+        deployed.workers.stop()
+
+
+def test_rebuild_repeats_the_first_judgement_and_publishes_nothing_twice(deployed: Deployed) -> None:
+    """Although the file has another grace, records were not counted yet, and two rebuilds were killed."""
+    deployed.send(1)
+    deployed.count()
+    finals, counted = deployed.finals(), deployed.rejections()
+    assert deployed.rejected().total() == counted > 0
+    deployed.send(2)
+    deployed.change(2, SHORT)
+    deployed.lose("state")
+    deployed.killed_rebuild(commits=5)
+    assert "or a rebuild was interrupted. To count again" in deployed.refusal()
+    deployed.killed_rebuild(commits=25)
+    rebuilt = deployed.rebuild()
+    assert not any(each.unrecorded or each.disagreement for each in rebuilt.values())
+    assert deployed.difference() == 0
+    first = stored.ledgers(deployed.broker, deployed.configuration.topics)
+    deployed.lose("state")
+    deployed.rebuild()
+    again = stored.ledgers(deployed.broker, deployed.configuration.topics)
+    assert (again.rejected, again.positions) == (first.rejected, first.positions)
+    for source in range(2):
+        [terms] = terms_in(asyncio.run(ledger_rows(deployment_of(deployed.configuration), source))).values()
+        assert [span.grace_seconds for span in terms.spans] == [LONG, SHORT]
+    deployed.count()
+    rejected = deployed.rejected()
+    assert (set(rejected.values()), rejected.total()) == ({1}, deployed.rejections())
+    assert rejected.total() > counted
+    assert set(deployed.finals().values()) == set(deployed.final_counts().values()) == {1}
+    assert finals.items() <= deployed.finals().items()
+
+
+def test_figures_under_the_files_terms_replace_the_published_ones(deployed: Deployed) -> None:
+    """Where `counts` is lost too, the rebuild says so, and rejects what the shorter grace leaves out."""
+    deployed.send(1)
+    deployed.count()
+    before, counted = deployed.finals(), deployed.rejections()
+    deployed.change(2, SHORT)
+    deployed.lose("state", "counts")
+    assert [each.unrecorded for each in deployed.rebuild().values()] == [["flash"], ["flash"]]
+    assert deployed.difference() > 0
+    deployed.count()
+    rejected = deployed.rejected()
+    assert (set(rejected.values()), rejected.total()) == ({1}, deployed.rejections())
+    assert rejected.total() > counted
+    replaced = deployed.finals() - before
+    assert set(replaced.values()) == {1}
