@@ -36,7 +36,7 @@ collections:
 # edge:                             # takes their uploads over HTTP
 #   allow_origins: ["https://shop.example"]  # whose pages may upload; apps need no entry
 # relay:                            # shuffles what edges took, and packs it for the workers
-#   delivery_seconds: 2             # of grace_seconds, for this; take 10 for real
+#   delivery_seconds: 2             # of grace_seconds, for this; 20 for real
 
 # kafka:                            # a Kafka of your own; without this, the one that `deniable dev` runs
 #   bootstrap_servers: "broker.example:9093"

@@ -211,7 +211,7 @@ def test_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
         (
             "nonsense",
             "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'windows', 'state', "
-            "'collections'.",
+            "'collections', 'uploads', 'rejected-uploads'.",
         ),
         ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
     ],

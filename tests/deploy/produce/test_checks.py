@@ -29,7 +29,7 @@ def test_only_refusals_that_waiting_cannot_change_end_a_run(answer: str, is_for_
     assert (FOR_GOOD.search(f"budget store 127.0.0.1:5432/deniable: {answer}") is not None) is is_for_good
 
 
-@pytest.mark.parametrize(("sections", "seconds"), [("", 20), ("relay: {delivery_seconds: 4}\n", 26)])
+@pytest.mark.parametrize(("sections", "seconds"), [("", 10), ("relay: {delivery_seconds: 4}\n", 26)])
 def test_grace_of_an_edge_is_named(
     sections: str, seconds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
