@@ -31,6 +31,7 @@ export const listOf = (edge, publicKey, change, isOut) => {
 
   /** Fetch the list. A browser keeps it with its ETag; "no-cache" asks the edge anyway. @param {RequestCache} [cache] */
   const refresh = async (cache) => {
+    old = now() + MAX_AGE;
     const response = await attempt(fetch(address, { ...ANONYMOUS, cache, signal: AbortSignal.timeout(TIMEOUT_MS) }));
     check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer, or not in allow_origins"}`);
     await accept(await /** @type {Response} */ (response).text());
@@ -45,10 +46,8 @@ export const listOf = (edge, publicKey, change, isOut) => {
         if (!stored) return;
         // The app may pin another key since it was stored.
         await accept(stored[0]).catch(() => refresh());
-      } else if (now() >= old) {
-        old = now() + MAX_AGE;
-        attempt(refresh());
       }
+      if (now() >= old) attempt(refresh());
       return collections;
     },
     /** Load it again: its entries hold what was prepared of the secret. */

@@ -284,6 +284,16 @@ const scenarios = {
     edge.listAnswer = away;
     assert.equal(await (await begin()).report("many", 3), "queued");
   },
+  async "pages with one report each ask once for the list, and find a newer one"() {
+    const listsAsked = () => edge.requests.filter(([address]) => address.endsWith("/v1/collections")).length;
+    await (await begin()).report("many", 3);
+    assert.equal(listsAsked(), 1);
+    edge.list = lists.newer;
+    assert.equal(await (await begin()).report("many", 3), "queued");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    assert.equal(listsAsked(), 2);
+    assert.equal(state.list[1], 2);
+  },
   async "opting out deletes everything but the choice"() {
     const client = await begin();
     await client.report("many", 3);
