@@ -101,7 +101,7 @@ def decode_outcomes(value: bytes | None) -> OutcomeRecord:
     """
     try:
         found = msgspec.json.decode(value or b"", type=OutcomeRecord)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise OutcomeRecordError("must be a record of a batch of uploads") from None
     if found.version != VERSION:
         raise OutcomeRecordError(f"version must be {VERSION}, got {found.version}")

@@ -15,6 +15,7 @@ from typing import Protocol
 TARGETS = {
     "packs": 1_000_000,
     "uploads": 200_000,
+    "relays": 40_000,
     "rows": 15_000,
     "estimates": 8_000,
     "configuration": 2_000,

@@ -66,6 +66,8 @@ def test_fuzzed_decoder_raises_only_declared_errors(name: str, tmp_path: Path) -
         assert min(number for outcome, number in outcomes.items() if outcome != "oversized") > 500
     if name == "uploads":
         assert {"taken", "malformed", "bad_value", "too_late", "204", "400", "404"} < outcomes.keys()
+    if name == "relays":
+        assert min(outcomes[each] for each in ("frame", "accepted", "malformed")) > 500
     if name == "http":
         assert {"200", "400", "404", "405"} < outcomes.keys()
 
