@@ -17,6 +17,7 @@ AGAIN_SECONDS = 0.5  # after an answer that asks to come again, or none
 PATH = "/v1/reports"
 HEADERS = {"Content-Type": "application/vnd.deniable.reports"}
 TOLD = (200, 204)
+UNAVAILABLE = 503
 
 
 class Client(threading.Thread):
@@ -47,6 +48,8 @@ class Client(threading.Thread):
         self.chance = random.Random(seed)
         self.stopped = threading.Event()
         self.requests = 0
+        self.unavailable = 0  # answers of status 503
+        self.refusals = 0  # of invalid uploads, with the documented status
         self.misanswered: Counter[str] = Counter()
         self.error: BaseException | None = None
         self._connections: dict[int, http.client.HTTPConnection] = {}
@@ -77,7 +80,8 @@ class Client(threading.Thread):
             spoil, status = chance.choice(INVALID)
             self._post(chance.choice(self.ports), spoil(self.drafts.waste()))
             found = self._answer()[0]
-            if found not in (status, 0, 503):
+            self.refusals += found == status
+            if found not in (status, 0, UNAVAILABLE):
                 self.misanswered[f"{found} instead of {status}"] += 1
             return
         draft, port = self.drafts.draw(), chance.choice(self.ports)
@@ -109,7 +113,7 @@ class Client(threading.Thread):
         """Keep what an answer tells; come again if it tells nothing."""
         if status in TOLD:
             draft.is_told = True
-        elif status in (0, 429, 503):
+        elif status in (0, 429, UNAVAILABLE):
             if not draft.is_told and not self.stopped.is_set():
                 self._come_again(draft, AGAIN_SECONDS)
         else:
@@ -145,6 +149,10 @@ class Client(threading.Thread):
             try:
                 answer = connection.getresponse()
                 status, body = answer.status, answer.read()
+                if status == UNAVAILABLE:
+                    self.unavailable += 1
+                    if not (answer.getheader("Retry-After") or "").isdigit():
+                        self.misanswered["503 without Retry-After"] += 1
             except (OSError, http.client.HTTPException):
                 connection.close()
         self.requests += 1

@@ -32,6 +32,7 @@ class PathFault:
     close_seconds : time after a window's end in which relays take its uploads.
     delivery_seconds : of the collection file; packs that come later than that after the close are too late.
     may_be_late : whether packs may come too late for the workers: it keeps relays from sending for longer.
+    is_away : whether the broker is away for so long that edges must answer 503.
     order : for each relay; see `tests.support.relay.service_process`.
     seconds : duration of the load.
     seeds : number of runs.
@@ -46,6 +47,7 @@ class PathFault:
     close_seconds: int = 4
     delivery_seconds: int = DELIVERY_SECONDS
     may_be_late: bool = False
+    is_away: bool = False
     order: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 30.0
     seeds: int = 3
@@ -107,15 +109,22 @@ PATH_FAULTS: Mapping[str, PathFault] = {
     ),
     "relays-paused": PathFault(repeated(turns.pause_relays), may_be_late=True),
     "relays-both-on-each": PathFault(KILLS, order={"assigned": True}),
+    "edges-paused": PathFault(repeated(turns.pause_edge)),
+    "uploads-broker-paused": PathFault(repeated(turns.pause_broker), may_be_late=True),
     "edge-and-relay-kill-9": PathFault(KILLS, may_be_late=True),
     "uploads-resent": PathFault(EDGE_KILLS, resent_later=True),
     "uploads-invalid-5": PathFault(EDGE_KILLS, packs_per_second=0, invalid=0.05),
     "uploads-invalid-50": PathFault(EDGE_KILLS, packs_per_second=0, invalid=0.5),
     "uploads-invalid-100": PathFault(EDGE_KILLS, packs_per_second=0, invalid=1.0),
     "bodies": PathFault(EDGE_KILLS, rude=12),
-    "uploads-broker-away": PathFault(away(OUTAGE_SECONDS), close_seconds=30, seconds=50.0),
+    "uploads-broker-away": PathFault(away(OUTAGE_SECONDS), close_seconds=30, is_away=True, seconds=50.0),
     "uploads-broker-away-5-min": PathFault(
-        away(LONG_OUTAGE_SECONDS), close_seconds=320, packs_per_second=50, seconds=360.0, seeds=1
+        away(LONG_OUTAGE_SECONDS),
+        close_seconds=320,
+        packs_per_second=50,
+        is_away=True,
+        seconds=360.0,
+        seeds=1,
     ),
     "path-mixed": PathFault(mixed, invalid=0.1, rude=4, resent_later=True, may_be_late=True, seconds=15.0),
 }

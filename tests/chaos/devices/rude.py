@@ -33,7 +33,8 @@ class RudeClient(threading.Thread):
         self.ports, self.drafts = ports, drafts
         self.chance = random.Random(seed)
         self.stopped = threading.Event()
-        self.requests = 0  # of good clients
+        self.requests = self.unavailable = 0  # of good clients
+        self.refusals = 0  # with a documented status
         self.misanswered: Counter[str] = Counter()
         self.error: BaseException | None = None
 
@@ -96,6 +97,7 @@ class RudeClient(threading.Thread):
         """Return the status of the answer; 0 if the edge died or closed before it was read."""
         answer = connection.recv(4096)
         status = int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+        self.refusals += status in statuses
         if status not in (*statuses, 0):
             self.misanswered[f"{status} instead of {statuses}"] += 1
         return status

@@ -19,7 +19,7 @@ from tests.chaos.devices.processes import Edges, Relays, describe, end_all
 from tests.chaos.devices.rude import RudeClient
 from tests.chaos.devices.stage import PathStage
 from tests.chaos.judging import uploads as logs
-from tests.chaos.judging.path_verdict import PathVerdict, Sent, figures, late_reports, latest_pack
+from tests.chaos.judging.path_verdict import PathVerdict, Sent, figures, late_reports, latest_pack, unshown
 from tests.chaos.judging.recount import count_all, records_of, recount
 from tests.chaos.judging.service import Service
 from tests.chaos.processes.broker import ChaosBroker
@@ -137,8 +137,21 @@ def _judged(
         raise RunError(f"clients or sampler failed: {errors!r}")
     misanswered = sum((client.misanswered for client in clients), Counter[str]())
     verdict = _verdict(order, fault, workers, service, died, replay, drafts)
-    requests = sum(client.requests for client in clients)
-    return dataclasses.replace(verdict, requests=requests, misanswered=misanswered.total()), misanswered
+    verdict = dataclasses.replace(
+        verdict,
+        requests=sum(client.requests for client in clients),
+        unavailable=sum(client.unavailable for client in clients),
+        refusals=sum(client.refusals for client in clients),
+        misanswered=misanswered.total(),
+    )
+    left = unshown(
+        verdict,
+        has_good=fault.invalid < 1,
+        has_bad=bool(fault.invalid or fault.rude),
+        is_away=fault.is_away,
+        may_be_late=fault.may_be_late,
+    )
+    return dataclasses.replace(verdict, unshown=left), misanswered
 
 
 def _begin(workers: Workers, edges: Edges, relays: Relays) -> None:

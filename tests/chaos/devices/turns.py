@@ -81,6 +81,21 @@ def pause_relays(stage: PathStage) -> None:
         seat.send(signal.SIGCONT)
 
 
+def pause_edge(stage: PathStage) -> None:
+    """Pause an edge for longer than it lets an upload wait, or for a moment."""
+    seat = stage.edge()
+    seat.send(signal.SIGSTOP)
+    time.sleep(stage.chance.uniform(0.5, 6))
+    seat.send(signal.SIGCONT)
+
+
+def pause_broker(stage: PathStage) -> None:
+    """Pause the broker for longer than an edge lets an upload wait, or for a moment."""
+    stage.broker.pause()
+    time.sleep(stage.chance.uniform(0.5, 8))
+    stage.broker.resume()
+
+
 def stop_broker(stage: PathStage, seconds: float) -> None:
     """Kill the broker; start it after a while."""
     stage.broker.kill()

@@ -14,6 +14,9 @@ from tests.chaos.judging.recount import Counted, Recount
 from tests.chaos.judging.uploads import Uploaded
 from tests.chaos.judging.verdict import Verdict
 
+LEAST_TOLD = 100
+LEAST_COUNTED = 0.5  # of the uploads that clients were told of
+
 Bucket = tuple[int, int]  # window start, bucket of `each`
 
 
@@ -35,7 +38,11 @@ class PathVerdict(Verdict):
     latest_pack : longest time in seconds from a window's close at the relays to the append of a pack of it;
         beyond `delivery_seconds` it is too late for the workers.
     overdue : reports that workers rejected as too late, unless the fault allows that.
-    misanswered : requests with another status than the documented one; invalid uploads that were taken, too.
+    misanswered : requests with another status than the documented one, or 503 without Retry-After; invalid
+        uploads that were taken, too.
+    unavailable : requests of good clients that were answered 503.
+    refusals : bad requests that were answered as documented.
+    unshown : what the run should have shown and did not, 0 to 4: see `unshown`.
     """
 
     requests: int = 0
@@ -49,6 +56,9 @@ class PathVerdict(Verdict):
     outcomes_off: int = 0
     overdue: int = 0
     misanswered: int = 0
+    unavailable: int = 0
+    refusals: int = 0
+    unshown: int = 0
     latest_pack: float = 0.0
 
     @property
@@ -58,7 +68,7 @@ class PathVerdict(Verdict):
 
     @property
     def exact(self) -> bool:
-        return super().exact and not (self.apart or self.overdue or self.misanswered)
+        return super().exact and not (self.apart or self.overdue or self.misanswered or self.unshown)
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,27 @@ def figures(
             for reason in said.rejected.keys() | uploaded.rejected.keys()
         ),
     }
+
+
+def unshown(verdict: PathVerdict, *, has_good: bool, has_bad: bool, is_away: bool, may_be_late: bool) -> int:
+    """Return how much a run leaves open, so that none is exact because nothing happened.
+
+    Parameters
+    ----------
+    verdict : of the run.
+    has_good, has_bad : whether clients sent valid uploads, and others.
+    is_away : whether the broker was away for so long that edges must answer 503.
+    may_be_late : whether packs may come too late for the workers.
+    """
+    is_counted = verdict.counted >= LEAST_COUNTED * verdict.told or is_away or may_be_late
+    return sum(
+        (
+            has_good and verdict.told < LEAST_TOLD,
+            has_good and not is_counted,
+            has_bad and verdict.refusals < LEAST_TOLD,
+            is_away and not verdict.unavailable,
+        )
+    )
 
 
 def latest_pack(
