@@ -33,7 +33,7 @@ class SmallPacks:
         small = bool(self._sizes) and median(self._sizes) < SMALL_REPORTS
         if small:
             _log.warning(
-                "packs are small, and the broker sees when each of them arrives; raise pack_seconds: "
+                "packs are small, and whoever receives them sees when each arrives; raise pack_seconds: "
                 "median of %d packs is %g reports",
                 len(self._sizes),
                 median(self._sizes),

@@ -100,6 +100,7 @@ def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) 
     assert output.rstrip().splitlines()[-1] == "demo: ok", output
     assert "difference: 0" in output
     assert output.count("336,776 reports") == 2
+    assert "168,388 of the reports came over HTTP" in output  # of each fourth flight, two
     assert wait_until_gone(mark) == []
 
 
