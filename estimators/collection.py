@@ -6,13 +6,44 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.mechanism import Mechanism, OneStep
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_bits import TwoStepBits
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 FINGERPRINT_BYTES = 8
+#: Label of all values of a field that are not listed.
+OTHER_LABEL = "(other)"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One of the two fields of a pair.
+
+    Parameters
+    ----------
+    name : of the field, to people.
+    values : its values in order, without `other`.
+    other : True if a last bucket takes every value that is not listed.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    other: bool
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of all its buckets, `other` included."""
+        return (*self.values, OTHER_LABEL) if self.other else self.values
+
+
+def pair_labels(first: Field, second: Field) -> tuple[str, ...]:
+    """Return the labels of all pairs of values, by rows: the first one, a slash, the second one."""
+    return tuple(f"{one} / {other}" for one in first.labels for other in second.labels)
 
 
 @dataclass(frozen=True)
@@ -22,13 +53,15 @@ class Collection:
     Parameters
     ----------
     name : text matching `[a-z][a-z0-9_-]{0,62}`.
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any.
     values : labels of the buckets, in order, without `other`; empty if the values are integers from 0 on.
-        Always empty for Bloom RAPPOR.
-    other : True if the last bucket takes every value that is not listed; always False for Bloom RAPPOR.
-    candidates : strings to decode, Bloom RAPPOR only. They do not affect reports, so they are not part of the
-        fingerprint.
-    memoize : True if a client memoizes the permanent response of each value; plain k-RR has none.
+        Always empty for Bloom RAPPOR, local hashing and Square Wave; of a pair, `pair_labels` of its fields.
+    other : True if the last bucket takes every value that is not listed; always False for Bloom RAPPOR,
+        local hashing and Square Wave.
+    candidates : strings to decode, Bloom RAPPOR and local hashing only. They do not affect reports, so
+        they are not part of the fingerprint.
+    memoize : True if a client memoizes the permanent response of each value; plain k-RR, also of pairs,
+        local hashing and Square Wave have none.
     window_seconds : length of a tumbling window, seconds, >= 1.
     grace_seconds : time after a window's end in which it still takes reports, in log append time, >= 0.
     retention_seconds : time after the grace period for which counts are kept, seconds, >= 0.
@@ -37,6 +70,8 @@ class Collection:
     publish_all : True if final estimates contain all values, not only the largest ones.
     canary : True if values are drawn from `estimators.canary.true_frequencies` and no person's. It is part of
         the fingerprint, so canary reports never mix with others.
+    fields : the two fields of a pair; empty for other mechanisms. Their values are part of the fingerprint,
+        in `values`; their names are not.
 
     Raises
     ------
@@ -56,6 +91,7 @@ class Collection:
     window_packs: int = 4_000_000
     publish_all: bool = False
     canary: bool = False
+    fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:
@@ -90,18 +126,27 @@ class Collection:
         BLAKE2b-64, read little-endian, of its canonical JSON (sorted keys, no spaces, UTF-8). Reports of two
         producers that differ in any of these are never mixed.
         """
-        text = json.dumps(self.meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        digest = blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest()
-        return int.from_bytes(digest, "little")
+        return _hashed(self.meaning)
+
+    @property
+    def hash_key(self) -> int:
+        """Unsigned 64-bit key of the hash functions of local hashing, public: the fingerprint.
+
+        Where clients keep functions and permanent responses, BLAKE2b-64 of what these depend on instead:
+        `name` and `permanent_parameters`, as JSON like the fingerprint.
+        """
+        if isinstance(self.mechanism, LongitudinalHash):
+            return _hashed({"name": self.name, "mechanism": self.mechanism.permanent_parameters()})
+        return self.fingerprint
 
     @property
     def takes_integers(self) -> bool:
-        """True if values are integers from 0 on, False if they are text."""
-        return not isinstance(self.mechanism, Rappor) and not self.values
+        """True if values are integers from 0 on, False if they are text, or any numbers."""
+        return not isinstance(self.mechanism, Rappor | FunctionPool | SquareWave) and not self.values
 
     @property
     def width(self) -> int:
-        """Counters in one row: k of k-RR, bits of RAPPOR, a multiple of 8."""
+        """Counters in one row: values, pairs of values, bits, buckets of all hash functions, or cells."""
         return self.mechanism.width
 
     @property
@@ -112,7 +157,7 @@ class Collection:
     @property
     def epsilon_inf(self) -> float:
         """Privacy loss of all reports of a client with an unchanged value, nats; inf without memoization."""
-        if not self.memoize or isinstance(self.mechanism, KRR):
+        if not self.memoize or isinstance(self.mechanism, OneStep):
             return math.inf
         return self.mechanism.epsilon_inf
 
@@ -135,13 +180,27 @@ class Collection:
     @property
     def entries(self) -> int:
         """Number of `labels`."""
-        if isinstance(self.mechanism, Rappor):
+        if isinstance(self.mechanism, Rappor | FunctionPool):
             return len(self.candidates)
+        if isinstance(self.mechanism, SquareWave):
+            return self.mechanism.steps
+        if isinstance(self.mechanism, PairKRR):
+            return self.mechanism.width
         buckets = self.mechanism.buckets if isinstance(self.mechanism, HotRappor) else self.mechanism.k
         return buckets - self.other
 
     def labels(self) -> tuple[str, ...]:
-        """Return the labels of the estimated entries, in the order of an estimate's arrays; not `other`."""
-        if isinstance(self.mechanism, Rappor):
+        """Return the labels of the estimated entries, in the order of an estimate's arrays; not `other`.
+
+        Cells of a number are named by their lower edges, in decimal.
+        """
+        if isinstance(self.mechanism, Rappor | FunctionPool):
             return self.candidates
+        if isinstance(self.mechanism, SquareWave):
+            return tuple(f"{edge:.10g}" for edge in self.mechanism.edges[:-1].tolist())
         return self.values or tuple(str(value) for value in range(self.entries))
+
+
+def _hashed(meaning: dict[str, object]) -> int:
+    text = json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return int.from_bytes(blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest(), "little")

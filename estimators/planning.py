@@ -1,41 +1,89 @@
 """Expected accuracy of a mechanism: standard errors, smallest detectable frequency, reports needed."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 
+from estimators.decoding.equations.misfit import misfit_weight
 from estimators.decoding.screening import most_columns
 from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import LARGEST_EPSILON
+from estimators.frequency.number import expected_median_error
+from estimators.frequency.pairs import table as pair_table
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 LEAST_EPSILON = 1e-6  # below it, RAPPOR's thresholds over 2^32 are too coarse
 LARGEST_REPORTS = 10**18
 LEAST_STD_ERROR = 1e-9
+VISIBLE_ERRORS = 6.0  # of a bit, above which the bits of an unlisted string are found
+MOST_RANKS = 1_000_000  # of Zipf's law, in which further ones hardly matter
 #: Probability that at least one value that nobody holds is detected (family-wise error rate).
 FALSE_ALARM = 0.05
 #: Probability that a value with the smallest detectable frequency is detected.
 POWER = 0.9
 
 
-def expected_std_error(
-    mechanism: Mechanism, reports: int, frequency: float = 0.0, candidates: int = 1
-) -> float:
-    """Return the expected standard error of one frequency from N reports with independent noise.
-
-    k-RR, one-hot and k-hot: sqrt((f p (1-p) + (1-f) q (1-q)) / N) / (p - q), exact. Bloom RAPPOR: that of
-    weighted least squares with a background, if other strings spread evenly over the bits. Uneven unknown
-    strings raise it, a steep distribution by up to a fifth.
+@dataclass(frozen=True)
+class Unlisted:
+    """Reports of strings that are no candidates.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor.
+    share : of all reports, in [0, 1).
+    strings : number of different ones, >= 1, equally frequent; the fewer, the more they disturb.
+
+    Raises
+    ------
+    ValueError if a parameter is out of range.
+    """
+
+    share: float = 0.0
+    strings: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share < 1:
+            raise ValueError(f"share of unlisted reports must be in [0, 1), got {self.share}")
+        if self.strings < 1:
+            raise ValueError(f"unlisted strings must be at least 1, got {self.strings}")
+
+
+NONE_UNLISTED = Unlisted()
+
+
+def expected_std_error(
+    mechanism: Mechanism,
+    reports: int,
+    frequency: float = 0.0,
+    candidates: int = 1,
+    unlisted: Unlisted = NONE_UNLISTED,
+) -> float:
+    """Return the expected standard error of one frequency from N reports with independent noise.
+
+    k-RR, one-hot and k-hot: sqrt((f p (1-p) + (1-f) q (1-q)) / N) / (p - q), exact. Local hashing: the same
+    with q = 1/g, and what collisions add if frequencies follow Zipf's law and no frequent value is listed, so
+    that none is taken out. Bloom RAPPOR: that of weighted least squares with a background, if other strings
+    spread evenly over the bits. Uneven unknown strings raise it, a steep distribution by up to a fifth.
+    Square Wave: that of the share of numbers below the middle of the range, if they are spread evenly; so it
+    is that of the median too, as a fraction of the range. `frequency` is not used. A pair of fields: that of
+    one pair of values, if all other reports spread evenly over the values.
+
+    Parameters
+    ----------
+    mechanism : any.
     reports : N, in [1, 10^18].
     frequency : f, frequency of the value, in [0, 1]; 0 for a rare one.
-    candidates : number of strings decoded together, >= 1; only used for Bloom RAPPOR.
+    candidates : number of strings decoded together, >= 1; only used for Bloom RAPPOR and local hashing.
+    unlisted : reports of other strings; only used for Bloom RAPPOR and local hashing.
 
     Returns
     -------
@@ -55,15 +103,19 @@ def expected_std_error(
     if candidates < 1:
         raise ValueError(f"candidates must be at least 1, got {candidates}")
     if isinstance(mechanism, Rappor):
-        return _bloom_std_error(mechanism, frequency, candidates) / math.sqrt(reports)
-    if isinstance(mechanism, HotRappor):
-        inversion = Inversion.of_bit(mechanism)
-    else:
-        inversion = Inversion.of_symmetric(mechanism)
-    return float(inversion.std_error(np.array([frequency]), reports)[0])
+        noise = _bloom_std_error(mechanism, frequency, candidates) / math.sqrt(reports)
+        return noise * math.sqrt(_bloom_misfit(mechanism, reports, candidates, unlisted))
+    if isinstance(mechanism, SquareWave):
+        return expected_median_error(mechanism, reports)
+    if isinstance(mechanism, PairKRR):
+        return pair_table.expected_std_error(frequency, reports, mechanism)
+    noise = float(_inversion(mechanism).std_error(np.array([frequency]), reports)[0])
+    return math.hypot(noise, _collision_error(mechanism, candidates, unlisted))
 
 
-def smallest_detectable(mechanism: Mechanism, reports: int, values: int) -> float:
+def smallest_detectable(
+    mechanism: Mechanism, reports: int, values: int, unlisted: Unlisted = NONE_UNLISTED
+) -> float:
     """Return the frequency detected with probability 0.9 at a family-wise error rate of 0.05.
 
     Solves f = z_(1 - 0.05 / values) s(0) + z_0.9 s(f), where s is the standard error. A value is detected if
@@ -71,9 +123,10 @@ def smallest_detectable(mechanism: Mechanism, reports: int, values: int) -> floa
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor.
+    mechanism : any.
     reports : N, in [1, 10^18].
     values : number of values, or candidates, tested, >= 1.
+    unlisted : reports of other strings; only used for Bloom RAPPOR and local hashing.
 
     Returns
     -------
@@ -86,12 +139,14 @@ def smallest_detectable(mechanism: Mechanism, reports: int, values: int) -> floa
     if values < 1:
         raise ValueError(f"values must be at least 1, got {values}")
     critical = NormalDist().inv_cdf(1 - FALSE_ALARM / values) * expected_std_error(
-        mechanism, reports, 0.0, values
+        mechanism, reports, 0.0, values, unlisted
     )
     beyond = NormalDist().inv_cdf(POWER)
 
     def lacks(frequency: float) -> bool:
-        return frequency < critical + beyond * expected_std_error(mechanism, reports, frequency, values)
+        return frequency < critical + beyond * expected_std_error(
+            mechanism, reports, frequency, values, unlisted
+        )
 
     if lacks(1.0):
         return math.inf
@@ -103,20 +158,25 @@ def smallest_detectable(mechanism: Mechanism, reports: int, values: int) -> floa
 
 
 def reports_needed(
-    mechanism: Mechanism, std_error: float, frequency: float = 0.0, candidates: int = 1
-) -> int:
+    mechanism: Mechanism,
+    std_error: float,
+    frequency: float = 0.0,
+    candidates: int = 1,
+    unlisted: Unlisted = NONE_UNLISTED,
+) -> int | None:
     """Return the number of reports at which the expected standard error is at most `std_error`.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, HotRappor or Rappor.
+    mechanism : any.
     std_error : fraction of all reports, in [1e-9, 1].
     frequency : frequency of the value, in [0, 1]; 0 for a rare one.
-    candidates : number of strings decoded together, >= 1; only used for Bloom RAPPOR.
+    candidates : number of strings decoded together, >= 1; only used for Bloom RAPPOR and local hashing.
+    unlisted : reports of other strings; only used for Bloom RAPPOR and local hashing.
 
     Returns
     -------
-    N, >= 1.
+    N, >= 1; None if collisions of local hashing, or unlisted strings, alone cause a larger error.
 
     Raises
     ------
@@ -124,7 +184,35 @@ def reports_needed(
     """
     if not LEAST_STD_ERROR <= std_error <= 1:
         raise ValueError(f"std_error must be in [{LEAST_STD_ERROR}, 1], got {std_error}")
-    return max(1, math.ceil((expected_std_error(mechanism, 1, frequency, candidates) / std_error) ** 2))
+    if isinstance(mechanism, SquareWave):
+        return _fewest_reports(lambda reports: expected_std_error(mechanism, reports), std_error)
+    if isinstance(mechanism, Rappor) and unlisted.share > 0:
+        return _fewest_reports(
+            lambda reports: expected_std_error(mechanism, reports, frequency, candidates, unlisted), std_error
+        )
+    collisions = _collision_error(mechanism, candidates, unlisted)
+    if collisions >= std_error:
+        return None
+    alone = expected_std_error(mechanism, 1, frequency, candidates, unlisted)
+    noise = math.sqrt(alone**2 - collisions**2)
+    return max(1, math.ceil((noise / math.sqrt(std_error**2 - collisions**2)) ** 2))
+
+
+def _fewest_reports(error_of: Callable[[int], float], std_error: float) -> int | None:
+    """Bisect up to 10^18, where the error does not fall with the root of the number; None if none is enough.
+
+    Of numbers, less is smoothed with more reports. Of Bloom RAPPOR, bits of unlisted strings become visible.
+    """
+    low, high = 0, LARGEST_REPORTS
+    if error_of(high) > std_error:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2 if high < 4 * low + 8 else math.isqrt(max(low, 1) * high)
+        if error_of(middle) <= std_error:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def best_one_hot(buckets: int, epsilon: float) -> HotRappor:
@@ -189,6 +277,32 @@ def krr_limit(rappor: HotRappor, epsilon: float) -> float:
     return variance * math.expm1(epsilon) ** 2 + 2 - math.exp(epsilon)
 
 
+def _inversion(mechanism: KRR | LongitudinalKRR | HotRappor | FunctionPool) -> Inversion:
+    if isinstance(mechanism, FunctionPool):
+        return Inversion.of_support(mechanism)
+    if isinstance(mechanism, HotRappor):
+        return Inversion.of_bit(mechanism)
+    return Inversion.of_symmetric(mechanism)
+
+
+def _collision_error(mechanism: Mechanism, candidates: int, unlisted: Unlisted) -> float:
+    """Standard error from collisions if frequencies are proportional to 1 / rank; 0 except for local hashing.
+
+    sum f^2 is 1 for one candidate, 0.06 for 100 and 0.01 for 100,000; unlisted strings add to it.
+    """
+    if not isinstance(mechanism, FunctionPool):
+        return 0.0
+    listed = (1 - unlisted.share) ** 2 * _zipf_concentration(min(candidates, MOST_RANKS))
+    squares = listed + unlisted.share**2 / unlisted.strings
+    return math.sqrt(squares * mechanism.collision_variance)
+
+
+@cache
+def _zipf_concentration(values: int) -> float:
+    ranks = np.arange(1.0, values + 1)
+    return float((ranks**-2).sum() / (1 / ranks).sum() ** 2)
+
+
 def _check_epsilon(epsilon: float) -> None:
     if not LEAST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ValueError(f"epsilon must be in [{LEAST_EPSILON}, {LARGEST_EPSILON}], got {epsilon}")
@@ -209,3 +323,26 @@ def _bloom_std_error(mechanism: Rappor, frequency: float, candidates: int) -> fl
     rows = mechanism.cohorts * mechanism.bits
     crowding = rows / (rows - candidates) if candidates <= most_columns(rows) else 1.0
     return math.sqrt(noise * crowding / (distinct * (1 - density))) / (q_star - p_star)
+
+
+def _bloom_misfit(mechanism: Rappor, reports: int, candidates: int, unlisted: Unlisted) -> float:
+    """Return the factor on the variance of Bloom RAPPOR if a share of the reports has unlisted strings.
+
+    Each of them raises d bits of every cohort by its share u. If u is 6 standard errors of a bit's
+    residual, and they leave most bits alone, the bits are found and left out. Otherwise they are misfit:
+    the variance of a bit grows by sum u² times density (1 - density), which enters with weight 3
+    (`equations.misfit`).
+    """
+    density = 1 - (1 - 1 / mechanism.bits) ** mechanism.hashes
+    clean = (1 - density) ** unlisted.strings
+    p_star, contrast = mechanism.p_star, mechanism.q_star - mechanism.p_star
+    rate = p_star + contrast * density
+    of_bit = rate * (1 - rate) / contrast**2 * mechanism.cohorts / reports
+    rows = mechanism.cohorts * mechanism.bits
+    free = 1 - candidates / rows if candidates <= most_columns(rows) else 0.5
+    each = unlisted.share / unlisted.strings
+    if each * math.sqrt(free) >= VISIBLE_ERRORS * math.sqrt(of_bit) and clean > 0.5:
+        return 1 / clean
+    squares = each**2 * unlisted.strings * density * (1 - density)
+    weight = misfit_weight(1 + squares / of_bit, rows)
+    return 1 + weight**2 * squares / of_bit

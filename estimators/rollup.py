@@ -4,6 +4,7 @@ Counts add up, but memoized noise of a returning client does not average out. On
 needed of each window, so counts can be added up as they arrive.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,15 +16,25 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.bit_rates import extract_rates
 from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design
-from estimators.decoding.hot import decode_hot
+from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hot.decode import decode_hot
+from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency import krr as krr_estimate
-from estimators.frequency.estimate import QUANTILE_975, Estimate, shown_interval
+from estimators.frequency.estimate import Estimate, Misfit, shown_interval
+from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
+from estimators.frequency.number import estimate_number
+from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +105,143 @@ def roll_up_krr(
     overlap = client_overlap(window_reports)
     if isinstance(mechanism, KRR):
         return RollUp(independent, independent, overlap)
-    permanent = Inversion.of_symmetric(mechanism.permanent)
-    return _rolled_up(independent, krr_estimate.inv(counts, mechanism), permanent, overlap)
+    channels = Inversion.of_symmetric(mechanism), Inversion.of_symmetric(mechanism.permanent)
+    return _rolled_up(independent, krr_estimate.inv(counts, mechanism), channels, overlap)
+
+
+def roll_up_number(
+    counts: NDArray[np.int64], window_reports: NDArray[np.int64], mechanism: SquareWave
+) -> RollUp:
+    """Estimate over several windows of Square Wave: its reports have no permanent response to share.
+
+    Parameters
+    ----------
+    counts : int64 array (d + 2b,), reports per reported cell, summed over windows.
+    window_reports : int64 array (windows,), reports of each window.
+    mechanism : SquareWave of the reports.
+
+    Returns
+    -------
+    RollUp with arrays of shape (d,).
+
+    Raises
+    ------
+    ValueError if counts is not of shape (d + 2b,), negative or all 0, or window_reports holds no report.
+    """
+    estimate = estimate_number(counts, mechanism)
+    return RollUp(estimate, estimate, client_overlap(window_reports))
+
+
+def roll_up_pair(counts: NDArray[np.int64], window_reports: NDArray[np.int64], mechanism: PairKRR) -> RollUp:
+    """Estimate over several windows of a pair of fields: its reports have no permanent response to share.
+
+    The test of independence takes each report for another client: clients that return in every window with
+    the same values make it reject more often than stated.
+
+    Parameters
+    ----------
+    counts : int64 array (K1 K2,), reports per reported pair, summed over windows.
+    window_reports : int64 array (windows,), reports of each window.
+    mechanism : PairKRR of the reports.
+
+    Returns
+    -------
+    RollUp with arrays of shape (K1 K2,).
+
+    Raises
+    ------
+    ValueError if counts is not of shape (K1 K2,), negative or all 0, or window_reports holds no report.
+    """
+    estimate = estimate_pair(counts, mechanism)
+    return RollUp(estimate, estimate, client_overlap(window_reports))
+
+
+def roll_up_one_hot_pair(
+    bit_counts: NDArray[np.int64],
+    cohort_sizes: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
+    mechanism: OneHotPair,
+) -> RollUp:
+    """Estimate over several windows of a pair with a bit for each pair of values, as `roll_up_pair`.
+
+    Parameters
+    ----------
+    bit_counts : int64 array (1, bits), reports that show a 1, summed over windows.
+    cohort_sizes : int64 array (1,), reports of all windows.
+    window_reports : int64 array (windows,), reports of each window.
+    mechanism : OneHotPair of the reports.
+
+    Returns
+    -------
+    RollUp with arrays of shape (K1 K2,).
+
+    Raises
+    ------
+    ValueError if shapes do not match, there is no report, or a count is negative or above the reports.
+    """
+    estimate = decode_pair(bit_counts, cohort_sizes, mechanism)
+    return RollUp(estimate, estimate, client_overlap(window_reports))
+
+
+def roll_up_hashed(
+    counts: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
+    candidates: Sequence[str],
+    mechanism: LocalHash | LongitudinalHash,
+    hash_key: int,
+) -> RollUp:
+    """Estimate over several windows of local hashing; without permanent responses both estimates are equal.
+
+    The hash functions are the same in every window, so the part of the error that comes from collisions stays
+    what it is in one window. A returning client of longitudinal hashing keeps its function and the response
+    of its bucket, so `shared` repeats the noise of both. Its reports agree more often than those of different
+    clients, which both estimates take for collisions: their errors are too large rather than too small.
+
+    Parameters
+    ----------
+    counts : int64 array (C g,), reports by function * g + bucket, summed over windows.
+    window_reports : int64 array (windows,), reports of each window.
+    candidates : n distinct strings, n >= 1.
+    mechanism : of the reports.
+    hash_key : of the collection.
+
+    Returns
+    -------
+    RollUp with arrays of shape (n,).
+
+    Raises
+    ------
+    ValueError as `decode_hashed`, or if window_reports holds no report.
+    """
+    overlap = client_overlap(window_reports)
+    independent = decode_hashed(counts, candidates, mechanism, hash_key)
+    if isinstance(mechanism, LocalHash):
+        return RollUp(independent, independent, overlap)
+    return RollUp(independent, _shared_hashed(independent, mechanism, overlap), overlap)
+
+
+def _shared_hashed(independent: Estimate, mechanism: LongitudinalHash, overlap: float) -> Estimate:
+    """Add overlap - 1 times the variance of function and permanent response, as `_rolled_up` does for k-RR.
+
+    With the permanent response as the report, a client's support is that of LocalHash. The noise of `other`
+    counts as permanent, wholly.
+    """
+    permanent = LocalHash(mechanism.hash_functions, mechanism.hash_buckets, mechanism.permanent_threshold)
+    channels = Inversion.of_support(mechanism), Inversion.of_support(permanent)
+    reports, collisions = independent.reports, independent.diagnostics["collision_error"]
+
+    def error_of(frequency: FloatArray) -> FloatArray:
+        noise, repeated = (channel.std_error(frequency, reports) for channel in channels)
+        return np.sqrt(noise**2 + (overlap - 1) * repeated**2 + collisions**2)
+
+    inverted = channels[0].frequency(np.asarray(independent.supports, np.float64) / reports)
+    std_error = error_of(inverted)
+    low, high = shown_interval(*unified_interval(inverted, std_error), independent.frequency)
+    significant = benjamini_hochberg(normal_tail(inverted / error_of(np.zeros(1))))
+    other = independent.other
+    if other is not None:
+        other = (other[0], other[1] * math.sqrt(overlap))
+    return replace(independent, std_error=std_error, low=low, high=high, significant=significant, other=other)
 
 
 def roll_up_hot(
@@ -124,7 +270,8 @@ def roll_up_hot(
     independent = decode_hot(bit_counts, cohort_sizes, mechanism)
     rates = extract_rates(bit_counts[:, : mechanism.buckets], cohort_sizes, mechanism)
     permanent = Inversion(1 - mechanism.f / 2, mechanism.f / 2, 1 - mechanism.f)
-    return _rolled_up(independent, rates.rate[0], permanent, client_overlap(window_reports))
+    channels = Inversion.of_bit(mechanism), permanent
+    return _rolled_up(independent, rates.rate[0], channels, client_overlap(window_reports))
 
 
 def roll_up_rappor(
@@ -140,7 +287,8 @@ def roll_up_rappor(
     Clients also stay in their cohorts, so `shared` multiplies that part of the variance as well. With more
     bits than candidates, shared noise appears in the residuals: it inflates the errors of `independent`, as
     unknown strings do, but `shared` expects it, so its own errors may be smaller. `shared` therefore takes
-    the larger error of both. If candidates are screened, the two may choose different ones.
+    the larger error of both. If candidates are screened, the two may choose different ones. Misfit, the error
+    that unlisted strings cause, is the same in every window: it does not fall with the number of windows.
 
     Parameters
     ----------
@@ -176,13 +324,21 @@ def roll_up_rappor(
 
 
 def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
-    """Widen `shared` to the larger error and the wider interval of both."""
+    """Widen `shared` to the larger error and the wider interval of both; unreliable in one is unreliable."""
     other = shared.other
     if other is not None and independent.other is not None:
         other = (other[0], max(other[1], independent.other[1]))
+    misfit = shared.misfit
+    if misfit is not None and independent.misfit is not None:
+        misfit = Misfit(
+            np.maximum(misfit.std_error, independent.misfit.std_error),
+            misfit.unreliable | independent.misfit.unreliable,
+            misfit.unexplained | independent.misfit.unexplained,
+        )
     return replace(
         shared,
         other=other,
+        misfit=misfit,
         std_error=np.maximum(shared.std_error, independent.std_error),
         low=np.minimum(shared.low, independent.low),
         high=np.maximum(shared.high, independent.high),
@@ -190,20 +346,33 @@ def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
     )
 
 
-def _rolled_up(independent: Estimate, inverted: FloatArray, permanent: Inversion, overlap: float) -> RollUp:
+def _rolled_up(
+    independent: Estimate, inverted: FloatArray, channels: tuple[Inversion, Inversion], overlap: float
+) -> RollUp:
     """Add overlap - 1 times the variance of the permanent response to that of independent reports.
 
     The noise of n reports from one permanent response is n times its permanent noise plus n independent
-    instantaneous ones. The variance of independent reports already contains both, once per report.
+    instantaneous ones. The variance of independent reports already contains both, once per report. In the
+    test of the interval, the step of a count is `overlap` for permanent noise and 1 for the rest, weighted by
+    their variances.
+
+    Parameters
+    ----------
+    independent : Estimate of independent reports.
+    inverted : float64 array (n,), the unconstrained estimate.
+    channels : from true values to reports, and from true values to permanent responses.
+    overlap : see `RollUp`.
 
     Source: Arcolezi et al., "Improving the utility of locally differentially private protocols for
     longitudinal and multidimensional frequency estimates" (Digital Communications and Networks, 2022), for
     the variance of two steps.
     """
-    repeated = (overlap - 1) * permanent.std_error(inverted, independent.reports) ** 2
-    std_error = np.sqrt(independent.std_error**2 + repeated)
-    half = QUANTILE_975 * std_error
-    low, high = shown_interval(inverted - half, inverted + half, independent.frequency)
+    whole, permanent = (channel.score_test(independent.reports) for channel in channels)
+    at_0, at_1 = whole.at_0 + (overlap - 1) * permanent.at_0, whole.at_1 + (overlap - 1) * permanent.at_1
+    repeated = max(overlap * permanent.at_0 / at_0, overlap * permanent.at_1 / at_1)
+    test = replace(whole, at_0=at_0, at_1=at_1, step=whole.step * (1 + (overlap - 1) * repeated))
+    std_error = test.std_error(inverted)
+    low, high = shown_interval(*test.interval(inverted), independent.frequency)
     significant = benjamini_hochberg(normal_tail(inverted / std_error))
     shared = replace(independent, std_error=std_error, low=low, high=high, significant=significant)
     return RollUp(independent, shared, overlap)

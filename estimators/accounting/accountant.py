@@ -6,15 +6,30 @@ from fractions import Fraction
 from functools import cache, partial
 
 from estimators.accounting.bisection import largest_within, last_before
+from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
 from estimators.accounting.composition import epsilon_at
 from estimators.accounting.memoized_krr import shared_krr_loss
 from estimators.accounting.memoized_rappor import shared_bits_loss
-from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss, longitudinal_loss
+from estimators.accounting.privacy_loss import (
+    PrivacyLoss,
+    bits_loss,
+    krr_loss,
+    longitudinal_loss,
+    pair_loss,
+    square_wave_loss,
+)
 from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.mechanism import Mechanism, OneStep
 from estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
+from estimators.mechanisms.square_wave import SquareWave
+
+#: What is accounted: a mechanism, or longitudinal hashing with a limit on changes (`hashed_subject`).
+Subject = Mechanism | ChangingBuckets
 
 LARGEST_REPORTS = 100_000
 LARGEST_MEMOIZED = 10_000
@@ -29,16 +44,17 @@ BOUNDS: dict[str, Callable[[PrivacyLoss, float], float]] = {
 }
 
 
-def costs(mechanism: Mechanism, reports: int, delta: float, memoized: bool = False) -> dict[str, float]:
+def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False) -> dict[str, float]:
     """Return epsilon at a delta, by each bound, of all reports of one client about one true value together.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any, or ChangingBuckets.
     reports : n in [1, `most_reports`]: 100,000, or 10,000 if memoized; fewer if a value sets many bits.
     delta : in (0, 1).
-    memoized : True if the reports share one permanent response (a KRR then repeats one report). Otherwise
-        each report is randomized afresh from the true value.
+    memoized : True if the reports share one permanent response (mechanisms without one repeat one report).
+        Otherwise each report is randomized afresh from the true value. Memoized reports of LongitudinalHash
+        may be about values that change, in any of its buckets.
 
     Returns
     -------
@@ -46,7 +62,8 @@ def costs(mechanism: Mechanism, reports: int, delta: float, memoized: bool = Fal
     from the tight RDP curve; `exact`, from the distribution of the loss. If memoized, all four are computed
     from the joint distribution of the n reports, whose largest loss can exceed n times that of one report,
     and none exceeds epsilon_inf. For a LongitudinalKRR with k > 3 and n > 30, `exact` too is an upper bound,
-    by less than 3 % in tests.
+    by less than 3 % in tests. For memoized ChangingBuckets all are upper bounds: the least of those of the
+    reports, of the permanent responses, and of `largest_of`.
 
     Raises
     ------
@@ -59,12 +76,12 @@ def costs(mechanism: Mechanism, reports: int, delta: float, memoized: bool = Fal
     if not 1 <= reports <= most:
         raise ValueError(f"reports must be in [1, {most}], got {reports}")
     loss = loss_of_reports(mechanism, reports, memoized)
-    cap = epsilon_inf(mechanism, memoized) if memoized else math.inf
-    return {name: min(bound(loss, delta), cap) for name, bound in BOUNDS.items()}
+    caps, largest = _caps(mechanism, delta, memoized), _largest_of(mechanism, reports, memoized)
+    return {name: min(bound(loss, delta), caps[name], largest) for name, bound in BOUNDS.items()}
 
 
 def allowed_reports(
-    mechanism: Mechanism, budget: float, delta: float, memoized: bool = False
+    mechanism: Subject, budget: float, delta: float, memoized: bool = False
 ) -> dict[str, int | None]:
     """Find the largest number of reports whose epsilon at a delta is within a budget, by each bound.
 
@@ -73,7 +90,7 @@ def allowed_reports(
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any, or ChangingBuckets.
     budget : epsilon, nats, in (0, inf).
     delta : in (0, 1).
     memoized : True if the reports share one permanent response; see `costs`.
@@ -90,13 +107,15 @@ def allowed_reports(
     """
     _check("budget", budget, math.inf)
     _check("delta", delta, 1)
-    cap = epsilon_inf(mechanism, memoized) if memoized else math.inf
+    caps = _caps(mechanism, delta, memoized)
     most = most_reports(mechanism, memoized)
     found: dict[str, int | None] = dict.fromkeys(BOUNDS)
     bounded = list(BOUNDS)
-    if math.isfinite(cap):
+    if math.isfinite(caps["basic"]):
         permanent = _loss_of_permanent_response(mechanism)
-        bounded = [name for name, bound in BOUNDS.items() if min(bound(permanent, delta), cap) > budget]
+        bounded = [
+            name for name, bound in BOUNDS.items() if min(bound(permanent, delta), caps[name]) > budget
+        ]
 
     @cache
     def loss(reports: int) -> PrivacyLoss:
@@ -104,7 +123,8 @@ def allowed_reports(
 
     @cache
     def epsilon(name: str, reports: int) -> float:
-        return min(BOUNDS[name](loss(reports), delta), cap)
+        largest = _largest_of(mechanism, reports, memoized)
+        return min(BOUNDS[name](loss(reports), delta), caps[name], largest)
 
     rdp = largest_within(partial(epsilon, "rdp"), budget, 0, most) if "rdp" in bounded else most
     for name in bounded:
@@ -122,29 +142,31 @@ def allowed_reports(
     return found
 
 
-def epsilon_inf(mechanism: Mechanism, memoized: bool) -> float:
-    """Privacy loss of any number of reports that share one permanent response.
+def epsilon_inf(mechanism: Subject, memoized: bool) -> float:
+    """Privacy loss of any number of reports that share one permanent response, or one of each bucket.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
-    memoized : True if a KRR repeats one report; the other mechanisms ignore it.
+    mechanism : any, or ChangingBuckets.
+    memoized : True if a mechanism without a permanent response repeats one report; the others ignore it.
 
     Returns
     -------
     Nats, rounded up; inf if unbounded.
     """
-    if isinstance(mechanism, KRR):
+    if isinstance(mechanism, OneStep):
         return mechanism.epsilon if memoized else math.inf
+    if isinstance(mechanism, LongitudinalHash):
+        return hashed_subject(mechanism).epsilon_inf
     return mechanism.epsilon_inf
 
 
-def loss_of_reports(mechanism: Mechanism, reports: int, memoized: bool) -> PrivacyLoss:
+def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> PrivacyLoss:
     """Build the distribution of the privacy loss of several reports about one true value.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any, or ChangingBuckets.
     reports : n, in [1, `most_reports`].
     memoized : True if the reports share one permanent response; see `costs`.
 
@@ -152,11 +174,26 @@ def loss_of_reports(mechanism: Mechanism, reports: int, memoized: bool) -> Priva
     -------
     PrivacyLoss of all reports together.
 
-    Source: see the function for each mechanism, in `privacy_loss`, `memoized_krr` and `memoized_rappor`.
+    Source: see the function for each mechanism, in `privacy_loss`, `memoized_krr`, `memoized_rappor` and
+    `changing_buckets`.
     """
     match mechanism:
         case KRR():
             return krr_loss(mechanism).times(1 if memoized else reports)
+        case PairKRR():
+            return pair_loss(mechanism).times(1 if memoized else reports)
+        case SquareWave():
+            return square_wave_loss(mechanism).times(1 if memoized else reports)
+        case LocalHash():  # its function depends on nothing
+            return loss_of_reports(mechanism.response, reports, memoized)
+        case LongitudinalHash() if memoized:
+            return loss_of_reports(hashed_subject(mechanism), reports, memoized)
+        case LongitudinalHash():
+            return loss_of_reports(mechanism.response, reports, memoized)
+        case ChangingBuckets() if memoized:
+            return mechanism.loss(reports)
+        case ChangingBuckets(steps):
+            return loss_of_reports(steps, reports, memoized)
         case LongitudinalKRR() if memoized:
             return shared_krr_loss(mechanism, reports)
         case LongitudinalKRR():
@@ -167,24 +204,48 @@ def loss_of_reports(mechanism: Mechanism, reports: int, memoized: bool) -> Priva
             return bits_loss(mechanism).times(reports)
 
 
-def _loss_of_permanent_response(mechanism: Mechanism) -> PrivacyLoss:
+def _largest_of(mechanism: Subject, reports: int, memoized: bool) -> float:
+    """Return a bound on the largest loss where the distribution of losses has a looser one; else inf."""
+    if isinstance(mechanism, LongitudinalHash):
+        return _largest_of(hashed_subject(mechanism), reports, memoized)
+    return mechanism.largest_of(reports) if memoized and isinstance(mechanism, ChangingBuckets) else math.inf
+
+
+def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
+    """Return what any number of reports costs at most, by bound: inf if they are not memoized."""
+    if not memoized:
+        return dict.fromkeys(BOUNDS, math.inf)
+    cap = epsilon_inf(mechanism, memoized)
+    if not isinstance(
+        mechanism, ChangingBuckets | LongitudinalHash
+    ):  # the joint loss approaches it by itself
+        return dict.fromkeys(BOUNDS, cap)
+    permanent = _loss_of_permanent_response(mechanism)
+    return {name: min(bound(permanent, delta), cap) for name, bound in BOUNDS.items()}
+
+
+def _loss_of_permanent_response(mechanism: Subject) -> PrivacyLoss:
     """Loss of the permanent response itself; not defined for flip_threshold = 0, where it is the truth."""
     match mechanism:
-        case KRR():
-            return krr_loss(mechanism)
+        case KRR() | LocalHash() | PairKRR() | SquareWave():
+            return loss_of_reports(mechanism, 1, memoized=True)
         case LongitudinalKRR():
             return krr_loss(mechanism.permanent)
+        case ChangingBuckets():
+            return mechanism.permanent_loss()
+        case LongitudinalHash():
+            return _loss_of_permanent_response(hashed_subject(mechanism))
         case _:
             flip = Fraction(mechanism.flip_threshold, WORDS)
             return PrivacyLoss.of_three_atoms((1 - flip) ** 2, flip**2, mechanism.ones)
 
 
-def most_reports(mechanism: Mechanism, memoized: bool) -> int:
+def most_reports(mechanism: Subject, memoized: bool) -> int:
     """Return the largest number of reports that `costs` accepts.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any, or ChangingBuckets.
     memoized : True if the reports share one permanent response.
 
     Returns

@@ -1,6 +1,5 @@
 """The exact privacy loss distribution of one report, for every mechanism."""
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -9,11 +8,13 @@ from typing import Self
 import numpy as np
 
 from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import log_above
+from estimators.mechanisms.directed_rounding import log_above, product_above
 from estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
 from estimators.mechanisms.rappor_bits import TwoStepBits
+from estimators.mechanisms.square_wave import SquareWave
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +61,7 @@ class PrivacyLoss:
     @property
     def largest(self) -> float:
         """Largest loss of all copies together, nats, rounded up: the epsilon of pure differential privacy."""
-        product = self.copies * self.largest_of_one
-        exact = self.copies * Fraction(self.largest_of_one)
-        return product if Fraction(product) >= exact else math.nextafter(product, math.inf)
+        return product_above(self.copies, self.largest_of_one)
 
     def times(self, reports: int) -> Self:
         """Return the joint loss of this many (>= 1) independent reports of `copies` outputs each."""
@@ -81,8 +80,17 @@ def krr_loss(mechanism: KRR) -> PrivacyLoss:
 
     Source: Mironov, "Rényi differential privacy" (CSF 2017), proposition 5, for k = 2.
     """
-    loss = _symmetric(mechanism.k, _rarest_lie(mechanism), _largest_column(mechanism))
-    return replace(loss, largest_of_one=mechanism.epsilon)
+    return replace(PrivacyLoss.of_three_atoms(*krr_atoms(mechanism)), largest_of_one=mechanism.epsilon)
+
+
+def krr_atoms(mechanism: KRR) -> tuple[Fraction, Fraction]:
+    """Return p and q of the symmetric k-RR of which this one is a post-processing: see `_symmetric`.
+
+    Parameters
+    ----------
+    mechanism : KRR.
+    """
+    return _atoms(mechanism.k, _rarest_lie(mechanism), _largest_column(mechanism))
 
 
 def longitudinal_loss(mechanism: LongitudinalKRR) -> PrivacyLoss:
@@ -102,6 +110,62 @@ def longitudinal_loss(mechanism: LongitudinalKRR) -> PrivacyLoss:
     smallest = p1 * r2 + r1 * p2 + (k - 2) * r1 * r2
     loss = _symmetric(k, smallest, _largest_column(first) * _largest_column(second))
     return replace(loss, largest_of_one=mechanism.epsilon_one)
+
+
+def pair_loss(mechanism: PairKRR) -> PrivacyLoss:
+    """Return the loss of one report of a pair, of two true pairs that differ in both fields.
+
+    The losses of both fields add. They are multiples of one step, the larger of both: three atoms with the
+    difference d = up - down and the ratio r = up / down have delta(epsilon) = (up - e^epsilon down)_+, a line
+    in e^epsilon from d at 1 to 0 at r. So three atoms with the same d and a larger r have no smaller delta at
+    any epsilon, and are an upper bound: an exact one if both fields have the same epsilon.
+
+    Parameters
+    ----------
+    mechanism : PairKRR.
+
+    Source: Kairouz, Oh, Viswanath, "The composition theorem for differential privacy" (ICML 2015), section 2,
+    for domination by delta at every epsilon.
+    """
+    atoms = [krr_atoms(field) for field in mechanism.fields]
+    ratio = max(up / down for up, down in atoms)
+    (up, down), (other_up, other_down) = (
+        ((one - other) * ratio / (ratio - 1), (one - other) / (ratio - 1)) for one, other in atoms
+    )
+    rest, other_rest = 1 - up - down, 1 - other_up - other_down
+    mass = [
+        down * other_down,
+        down * other_rest + rest * other_down,
+        up * other_down + rest * other_rest + down * other_up,
+        up * other_rest + rest * other_up,
+        up * other_up,
+    ]
+    return PrivacyLoss(log_above(ratio), -2, np.array([float(each) for each in mass]), mechanism.epsilon)
+
+
+def square_wave_loss(mechanism: SquareWave) -> PrivacyLoss:
+    """Return the loss of one Square Wave report, of the two numbers that are farthest apart.
+
+    Let a be the probability of the commonest near cell, r that of the rarest far one. At most
+    m = min(2b + 1, d - 1) cells are near one number and far from the other. Each adds at most
+    (a - e^epsilon r)_+ to delta at any epsilon >= 0, so delta is largest with all m of them, and three atoms
+    with ratios a / r, 1 and r / a have at least as much. Cells near both or near none differ by at most 2^-64
+    each, which counts only below an epsilon of 2^-50, and which `slack` exceeds there.
+
+    Parameters
+    ----------
+    mechanism : SquareWave.
+
+    Source: Li et al. (SIGMOD 2020), section 5.1, for the two probabilities.
+    """
+    is_near = Fraction(mechanism.threshold, WORDS)
+    common = is_near * Fraction(-(-WORDS // mechanism.near), WORDS)
+    rare = (1 - is_near) * Fraction(WORDS // mechanism.far, WORDS)
+    slack = Fraction(2 * mechanism.width, WORDS) / (1 - rare / common)
+    # No pair loses more than binary randomized response with this ratio: the cap.
+    up = min(min(mechanism.near, mechanism.far) * common + slack, common / (common + rare))
+    loss = PrivacyLoss.of_three_atoms(up, up * rare / common)
+    return replace(loss, largest_of_one=mechanism.epsilon)
 
 
 def bits_loss(mechanism: TwoStepBits) -> PrivacyLoss:
@@ -135,8 +199,13 @@ def _symmetric(k: int, smallest: Fraction, largest_column: Fraction) -> PrivacyL
     p = 1 - (k - 1) q. Then K(w|v) = (M(w|v) - q sum_u M(w|u)) / (p - q) is >= 0 and sums over w to 1, so K is
     a channel, and M is K applied to the output of S: post-processing, so the loss of S is an upper bound.
     """
+    return PrivacyLoss.of_three_atoms(*_atoms(k, smallest, largest_column))
+
+
+def _atoms(k: int, smallest: Fraction, largest_column: Fraction) -> tuple[Fraction, Fraction]:
+    """Return p and q of the channel S of `_symmetric`."""
     lie = smallest / largest_column
-    return PrivacyLoss.of_three_atoms(1 - (k - 1) * lie, lie)
+    return 1 - (k - 1) * lie, lie
 
 
 def _rarest_lie(mechanism: KRR) -> Fraction:

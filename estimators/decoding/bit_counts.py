@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from estimators.arrays import FloatArray
-from estimators.decoding.least_squares import BitEquations
+from estimators.decoding.equations.least_squares import BitEquations
 from estimators.decoding.likelihood import BitLikelihood
 from estimators.mechanisms.channels import BitChannel
 
@@ -55,10 +55,18 @@ class BitCounts:
         """Number of reports (N)."""
         return int(self.cohort_sizes.sum())
 
-    def likelihood(self, design: csc_array) -> BitLikelihood:
-        """Return the likelihood of the frequencies of the n columns of a csc_array (cohorts * bits, n)."""
-        ones = self.ones.ravel().astype(np.float64)
-        zeros = (self.cohort_sizes[:, None] - self.ones).ravel().astype(np.float64)
+    def likelihood(self, design: csc_array, left_out: NDArray[np.bool_] | None = None) -> BitLikelihood:
+        """Return the likelihood of the frequencies of n columns, without some bits.
+
+        Parameters
+        ----------
+        design : csc_array (cohorts * bits, n), X.
+        left_out : bool array (cohorts * bits,); None for none.
+        """
+        if left_out is None:
+            left_out = np.zeros(self.ones.size, bool)
+        ones = np.where(left_out, 0.0, self.ones.ravel())
+        zeros = np.where(left_out, 0.0, (self.cohort_sizes[:, None] - self.ones).ravel())
         return BitLikelihood(design, ones, zeros, self.reports, self.channel)
 
     def rows(self, design: csc_array, theta: FloatArray) -> BitEquations:

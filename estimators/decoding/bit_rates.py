@@ -19,7 +19,8 @@ class BitRates:
     ----------
     rate : float64 array (cohorts, bits), fractions, unbiased, so entries may be negative or above 1.
     std_error : float64 array (cohorts, bits), fractions, > 0.
-    low, high : float64 arrays (cohorts, bits), 95 % interval that contains `rate`; in [0, 1] where `rate` is.
+    low, high : float64 arrays (cohorts, bits), unified 95 % interval, low < high, that contains `rate`; in
+        [0, 1] where `rate` is.
     """
 
     rate: FloatArray
@@ -33,8 +34,8 @@ def extract_rates(
 ) -> BitRates:
     """Invert each bit separately: (raw - p - f q/2 + f p/2) / ((1 - f)(q - p)) = (raw - p*) / (q* - p*).
 
-    The true bits are taken as fixed: errors reflect only the noise of the randomization. Intervals are score
-    intervals, under the normal approximation.
+    The true bits are taken as fixed: errors reflect only the noise of the randomization. Intervals are those
+    of `Inversion.score_interval`.
 
     Parameters
     ----------
@@ -57,8 +58,9 @@ def extract_rates(
     sizes = cohort_sizes[:, None].astype(np.float64)
     inversion = Inversion.of_bit(mechanism)
     rate = inversion.frequency(bit_counts / sizes)
-    low, high = shown_interval(*inversion.score_interval(rate, sizes), rate)
-    return BitRates(rate, inversion.std_error(rate, sizes), low, high)
+    rows = zip(rate, cohort_sizes.tolist(), strict=True)
+    low, high = np.stack([inversion.score_interval(row, size) for row, size in rows], axis=1)
+    return BitRates(rate, inversion.std_error(rate, sizes), *shown_interval(low, high, rate))
 
 
 def _check(bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64]) -> None:

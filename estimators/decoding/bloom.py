@@ -11,12 +11,15 @@ from scipy.sparse import csc_array, hstack
 from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import bloom_design, even_column
+from estimators.decoding.equations.least_squares import solve
+from estimators.decoding.equations.misfit import mostly_unexplained, shift_deviation
+from estimators.decoding.equations.unexplained_bits import UnexplainedBits, find_unexplained
 from estimators.decoding.initial_guess import first_guess
-from estimators.decoding.least_squares import solve
 from estimators.decoding.likelihood import maximize
 from estimators.decoding.sandwich_errors import LeastSquares, fit
 from estimators.decoding.screening import estimate_beside, most_columns, screen
-from estimators.frequency.estimate import QUANTILE_975, Estimate, shown_interval
+from estimators.frequency.estimate import Estimate, Misfit, shown_interval
+from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.rappor import Rappor
 
@@ -70,7 +73,12 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     With more candidates than `most_columns`, both use only the candidates that `screen` chooses, and a
     background. Every other candidate has point estimate 0; its interval and p-value come from a fit of the
     chosen candidates and itself. Benjamini-Hochberg always runs over all candidates. Candidates that set the
-    same bits are not identifiable: their error is infinite.
+    same bits are not identifiable: their error is infinite, and their interval is [0, 1].
+
+    Strings outside the candidates shift an estimate alike in every window. Bits that they visibly raise are
+    left out (`unexplained_bits`); what they add to other bits is misfit, a part of each error that does not
+    fall with the number of reports. A candidate that neither can be said of is unreliable: its error is
+    infinite, too.
 
     Parameters
     ----------
@@ -86,7 +94,9 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     frequency, clipped to [0, 1], and its standard error, or None without background; the constrained maximum
     would move its mass to rare candidates. It includes candidates that screening left out. Diagnostics:
     `likelihood_gap`, upper bound on the distance of the point estimate from the maximum, nats per report;
-    `chi_square_ratio` of the residuals; `chosen`, the number of candidates after screening, if there was one.
+    `chi_square_ratio` of the residuals of all bits, expected 1, and `chi_square_limit`, which a complete list
+    exceeds with probability 1e-6; `unexplained_bits`, their number; `chosen`, the number of candidates after
+    screening, if there was one.
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 4; DESIGN section 7.
     """
@@ -95,18 +105,27 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     crowded = columns > most_columns(rows)
     chosen = screen(counts, design, even) if crowded else np.arange(columns)
     model = hstack([design[:, chosen], even], format="csc") if background or crowded else design
-    theta, gap = _maximize(counts, model)
-    squares = fit(counts, model, theta)
+    start = first_guess(model, counts.rows(model, np.zeros(model.shape[1])).observed, counts.cohort_sizes)
+    bits = find_unexplained(model, counts.rows(model, start))
+    theta, gap = maximize(counts.likelihood(model, bits.left_out), start)
     frequency = np.zeros(columns)
     frequency[chosen] = np.clip(theta[: len(chosen)], 0, 1)  # only rounding exceeds the bounds
-    estimate, std_error = squares.estimate[:columns], squares.std_error[:columns]
-    diagnostics = {"likelihood_gap": gap, "chi_square_ratio": squares.chi_square_ratio}
+    squares = fit(counts, model, theta, bits)
+    of_all = _estimate_all(counts, design, model, theta, chosen, squares, bits) if crowded else squares
+    diagnostics = {
+        "likelihood_gap": gap,
+        "chi_square_ratio": bits.chi_square_ratio,
+        "chi_square_limit": bits.limit,
+        "unexplained_bits": float(bits.left_out.sum()),
+    }
     if crowded:
         diagnostics["chosen"] = float(len(chosen))
-        estimate, std_error = _estimate_all(counts, design, model, theta, chosen, squares)
-    low, high = shown_interval(
-        estimate - QUANTILE_975 * std_error, estimate + QUANTILE_975 * std_error, frequency
-    )
+    estimate, unreliable = of_all.estimate[:columns], of_all.unreliable[:columns]
+    std_error = np.where(unreliable, np.inf, of_all.std_error[:columns])
+    # What screening leaves out shifts thousands of candidates like noise: false ones are a share of them all.
+    tested = np.hypot(of_all.sampling_error, of_all.shift)[:columns] if crowded else std_error
+    tested = np.where(unreliable, np.inf, tested)
+    low, high = shown_interval(*unified_interval(estimate, std_error), frequency)
     return Estimate(
         estimator="mle",
         reports=counts.reports,
@@ -114,22 +133,25 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
         std_error=std_error,
         low=low,
         high=high,
-        significant=benjamini_hochberg(normal_tail(estimate / std_error)),
-        other=_other(squares) if background else None,
+        significant=benjamini_hochberg(normal_tail(estimate / tested)),
+        other=_other(squares, bits) if background else None,
         diagnostics=diagnostics,
+        misfit=Misfit(of_all.misfit_error[:columns], unreliable, bits.left_out.reshape(counts.ones.shape)),
     )
 
 
-def _maximize(counts: BitCounts, model: csc_array) -> tuple[FloatArray, float]:
-    """Maximize the likelihood, starting from least squares in each cohort; return theta and its gap."""
-    observed = counts.rows(model, np.zeros(model.shape[1])).observed
-    start = first_guess(model, observed, counts.cohort_sizes)
-    return maximize(counts.likelihood(model), start)
+def _other(squares: LeastSquares, bits: UnexplainedBits) -> tuple[float, float]:
+    """Return frequency and standard error of the background, the last column, from all bits.
 
-
-def _other(squares: LeastSquares) -> tuple[float, float]:
-    """Return frequency and standard error of the background, the last column."""
-    return float(np.clip(squares.estimate[-1], 0, 1)), float(squares.std_error[-1])
+    Without the unexplained bits, it would lack the strings that raise them. With them, misfit is most of the
+    error; that of `bits` then ignores that the bits of a report depend on each other, which only reduces the
+    sampling error of their sum.
+    """
+    frequency, error = float(squares.estimate[-1]), float(squares.sampling_error[-1])
+    error = float(np.hypot(error, squares.shift[-1]))
+    if bits.left_out.any():
+        frequency, error = bits.last
+    return float(np.clip(frequency, 0, 1)), error
 
 
 def _estimate_all(
@@ -139,14 +161,24 @@ def _estimate_all(
     theta: FloatArray,
     chosen: NDArray[np.int64],
     squares: LeastSquares,
-) -> tuple[FloatArray, FloatArray]:
-    """Least-squares estimate and error of the chosen candidates, and of each other one added to them."""
-    rows = counts.rows(model, theta)
-    estimate, std_error = estimate_beside(design, model, rows, solve(model, rows))
-    estimate[chosen] = squares.estimate[: len(chosen)]
-    std_error[chosen] = squares.std_error[: len(chosen)]
-    std_error[_twins(design)] = np.inf
-    return estimate, std_error
+    bits: UnexplainedBits,
+) -> LeastSquares:
+    """Least-squares estimates and errors of the chosen candidates, and of each other one added to them."""
+    rows = counts.rows(model, theta).without(bits.left_out)
+    estimate, variance, inflation = estimate_beside(design, model, rows, solve(model, rows))
+    sampling, shift = np.sqrt(variance), np.zeros(len(variance))
+    known = np.isfinite(variance)
+    shift[known] = shift_deviation(variance[known], inflation[known])
+    unreliable = mostly_unexplained(design, ~bits.left_out, bits.is_incomplete)
+    for column, found in (
+        (estimate, squares.estimate),
+        (sampling, squares.sampling_error),
+        (shift, squares.shift),
+        (unreliable, squares.unreliable),
+    ):
+        column[chosen] = found[: len(chosen)]
+    sampling[_twins(design)] = np.inf
+    return LeastSquares(estimate, sampling, shift, squares.shift_weight, unreliable)
 
 
 def _twins(design: csc_array) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from hashlib import blake2b, md5
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, diags_array
+from scipy.sparse import csc_array, csr_array
 
 from estimators.arrays import FloatArray
 from estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
@@ -62,7 +62,9 @@ def weighted_gram(design: csc_array, weight: FloatArray) -> FloatArray:
     -------
     float64 array (n, n).
     """
-    product: FloatArray = (design.T @ (diags_array(weight) @ design)).toarray()
+    columns = (design.data * weight[design.indices], design.indices, design.indptr)
+    weighted = csr_array(columns, shape=design.shape[::-1])  # X' diag(weight)
+    product: FloatArray = (weighted @ design.tocsr()).toarray()
     return product
 
 

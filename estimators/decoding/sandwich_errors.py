@@ -9,7 +9,15 @@ from scipy.sparse import csc_array, diags_array
 from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import one_block_per_cohort, weighted_gram
-from estimators.decoding.least_squares import BitEquations, Solution, moderate, solve
+from estimators.decoding.equations.least_squares import BitEquations, Solution, solve
+from estimators.decoding.equations.misfit import (
+    badly_fitting,
+    misfit_weight,
+    moderate,
+    mostly_unexplained,
+    shift_deviation,
+)
+from estimators.decoding.equations.unexplained_bits import UnexplainedBits
 
 # Lower bound on 1 - leverage, which is 0 for a row that one column fits exactly.
 _LEAST_FREEDOM = 1e-10
@@ -22,43 +30,50 @@ class LeastSquares:
     Parameters
     ----------
     estimate : float64 array (n,), unbiased where `std_error` is finite; may be negative.
-    std_error : float64 array (n,), > 0, inf for a column that is a linear combination of others.
-    chi_square_ratio : weighted squared residuals per degree of freedom: expected 1, more if strings outside
-        the candidates do not spread evenly; 1 without any degree of freedom.
+    sampling_error : float64 array (n,), > 0, inf for a column that is a linear combination of others.
+    shift : float64 array (n,), >= 0, the standard deviation over candidates of what unlisted strings add to
+        an estimate.
+    shift_weight : factor on it in `misfit_error`, >= 1.
+    unreliable : bool array (n,), True for `mostly_unexplained` and `badly_fitting` columns.
     """
 
     estimate: FloatArray
-    std_error: FloatArray
-    chi_square_ratio: float
+    sampling_error: FloatArray
+    shift: FloatArray
+    shift_weight: float
+    unreliable: NDArray[np.bool_]
+
+    @property
+    def misfit_error(self) -> FloatArray:
+        """The part of each error that strings outside the candidates cause, float64 (n,)."""
+        return self.shift_weight * self.shift
+
+    @property
+    def std_error(self) -> FloatArray:
+        """Standard errors of both parts, float64 (n,)."""
+        error: FloatArray = np.hypot(self.sampling_error, self.misfit_error)
+        return error
 
 
-def fit(counts: BitCounts, design: csc_array, theta: FloatArray) -> LeastSquares:
+def fit(
+    counts: BitCounts, design: csc_array, theta: FloatArray, bits: UnexplainedBits | None = None
+) -> LeastSquares:
     """Solve (counts / N_c - p*) / (q* - p*) = X theta by weighted least squares, with sandwich errors.
 
     The weights are those of independent bits, w = N_c (q* - p*)² / (lambda (1 - lambda)) at `theta`, and
-    H = X' w X. The covariance is H^-1 J H^-1, where J is the covariance of the score: the noise of each bit,
-    and the random assignment of clients to cohorts. The bits of a report depend on each other through its
-    true value.
+    H = X' w X; unexplained bits have weight 0. The sampling covariance is H^-1 J H^-1, where J is the
+    covariance of the score: the noise of each bit, and the random assignment of clients to cohorts. The bits
+    of a report depend on each other through its true value.
 
-    Strings outside the candidates set bits that an even background matches only on average. The difference
-    is noise too, which the residuals measure: errors are multiplied by sqrt(max(1, chi-square ratio)), or by
-    more where a candidate's own bits fit worse (`moderate`).
-
-    Measured on 105 real candidates (Zipf 1) and 200 decoys, 336,776 reports, 8 cohorts of 128 bits, 2 hashes,
-    f .25, p .35, q .65; 60 to 100 runs each:
-
-        unknown mass                    coverage of the real ones   false among the significant
-        none                                 95.5 %                      2.8 %
-        20 % over 200 strings, Zipf 1        95.4 %                      3.3 %
-        20 % over 30 strings, Zipf 1         95.2 %                      2.6 %
-        20 % over 5 strings alike            95.7 %                      2.8 %
-        20 % in one string                   97.8 %                      0.6 %
+    Strings outside the candidates set bits that an even background matches only on average. The residuals
+    measure what remains, as a factor on the variance (`moderate`): it is the misfit.
 
     Parameters
     ----------
     counts : BitCounts; a cohort without reports has weight 0.
     design : csc_array (cohorts * bits, n), X, share of a column's reports whose true bit is 1.
     theta : float64 array (n,), frequencies at which weights and covariance are taken, >= 0, sum <= 1.
+    bits : those that are left out; None for none.
 
     Returns
     -------
@@ -66,28 +81,42 @@ def fit(counts: BitCounts, design: csc_array, theta: FloatArray) -> LeastSquares
 
     Source: White, Econometrica 50 (1982), for the sandwich.
     """
-    rows = counts.rows(design, theta)
+    left_out = np.zeros(design.shape[0], bool) if bits is None else bits.left_out
+    rows = counts.rows(design, theta).without(left_out)
     solution = solve(design, rows)
     hessian, inverse = weighted_gram(design, rows.weight), solution.inverse
     score = weighted_gram(design, rows.weight**2 * rows.noise)
     score += counts.overlap * _cohort_covariance(design, rows.weight, hessian, counts.cohort_sizes, theta)
-    variance = np.einsum("ij,ji->i", inverse @ score, inverse) * _inflation(design, rows, solution)
-    std_error = np.where(solution.confused, np.inf, np.sqrt(variance))
-    return LeastSquares(solution.estimate, std_error, solution.chi_square_ratio)
+    variance = np.einsum("ij,ji->i", inverse @ score, inverse)
+    inflation, is_bad = _judge(design, rows, solution, ~left_out)
+    is_incomplete = bits is not None and bits.is_incomplete
+    return LeastSquares(
+        estimate=solution.estimate,
+        sampling_error=np.where(solution.confused, np.inf, np.sqrt(variance)),
+        shift=shift_deviation(variance, inflation),
+        shift_weight=misfit_weight(solution.chi_square_ratio, solution.freedom),
+        unreliable=is_bad | mostly_unexplained(design, ~left_out, is_incomplete),
+    )
 
 
-def _inflation(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:
-    """Return the factor on each variance: `moderate`, with rows weighted by their part in that variance.
+def _judge(
+    design: csc_array, rows: BitEquations, solution: Solution, is_explained: NDArray[np.bool_]
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the factor on each variance, and which columns fit badly.
+
+    The factor is `moderate`, with rows weighted by their part in the variance.
 
     Source: MacKinnon, White, J. Econometrics 29 (1985), HC2, for residuals over 1 - leverage.
     """
     influence = design @ solution.inverse
     leverage = rows.weight * design.multiply(influence).sum(axis=1)
-    squares = rows.weight * solution.residual**2 / np.maximum(1 - leverage, _LEAST_FREEDOM)
+    squares = rows.weight * solution.residual**2 / np.maximum(1 - leverage, _LEAST_FREEDOM) / rows.excess
     shares = influence**2
     total = np.maximum(rows.weight @ shares, np.finfo(float).tiny)  # 0 for a column without bits
-    own = (rows.weight * squares) @ shares / (total * rows.excess)
-    return moderate(own, np.diff(design.indptr), solution.chi_square_ratio)
+    own = (rows.weight * squares) @ shares / total
+    support = design.T @ is_explained.astype(np.float64)
+    ratio = solution.chi_square_ratio
+    return moderate(own, support, ratio), badly_fitting(design, is_explained, squares, ratio)
 
 
 def _cohort_covariance(

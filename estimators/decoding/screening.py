@@ -8,7 +8,7 @@ from scipy.sparse import csc_array, hstack
 
 from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.least_squares import BitEquations, Solution, solve, solve_extra_columns
+from estimators.decoding.equations.least_squares import BitEquations, Solution, solve, solve_extra_columns
 
 #: With more columns, solving the normal equations dominates the time.
 MOST_COLUMNS = 1000
@@ -49,7 +49,8 @@ def screen(counts: BitCounts, design: csc_array, background: csc_array) -> NDArr
         100,000, 64           none                                  96.2 %                 2.7 %
         100,000, 64           20 % over 200 strings, Zipf 1         95.0 %                 2.5 %
 
-    (Coverage of rare candidates tends to 97.5 %: an interval that ends at 0 can miss on one side only.)
+    (With intervals of estimate ± 1.96 errors, which cover rare candidates with 97.5 %: on one side only,
+    and misfit at weight 1; with weight 3, see `misfit_weight`, intervals cover more.)
 
     Parameters
     ----------
@@ -69,8 +70,10 @@ def screen(counts: BitCounts, design: csc_array, background: csc_array) -> NDArr
     chosen = np.empty(0, np.int64)
     for _ in range(_ROUNDS):
         model = hstack([design[:, chosen], background], format="csc")
-        estimate, error = estimate_beside(design, model, rows, solve(model, rows))
-        z = estimate / error  # 0 for those chosen already: next to themselves their error is infinite
+        estimate, variance, inflation = estimate_beside(design, model, rows, solve(model, rows))
+        z = estimate / np.sqrt(
+            variance * inflation
+        )  # 0 for those chosen already: next to themselves their error is infinite
         found = np.flatnonzero(z >= threshold)
         strongest = found[np.argsort(-z[found], kind="stable")][: places - len(chosen)]
         if len(strongest) == 0:
@@ -81,7 +84,7 @@ def screen(counts: BitCounts, design: csc_array, background: csc_array) -> NDArr
 
 def estimate_beside(
     design: csc_array, model: csc_array, rows: BitEquations, solution: Solution
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimate every candidate as one extra column of a solved model, in chunks that bound the memory.
 
     Parameters
@@ -93,9 +96,9 @@ def estimate_beside(
 
     Returns
     -------
-    Estimate and standard error, float64 arrays (n,); see `solve_extra_columns`.
+    Estimate, variance and the factor on it, float64 arrays (n,); see `solve_extra_columns`.
     """
     starts = range(0, design.shape[1], _CHUNK)
     parts = [solve_extra_columns(design[:, i : i + _CHUNK], model, rows, solution) for i in starts]
-    estimates, errors = zip(*parts, strict=True)
-    return np.concatenate(estimates), np.concatenate(errors)
+    estimates, variances, inflations = zip(*parts, strict=True)
+    return np.concatenate(estimates), np.concatenate(variances), np.concatenate(inflations)

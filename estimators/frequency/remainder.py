@@ -9,6 +9,7 @@ from estimators.arrays import FloatArray
 from estimators.frequency.estimate import Estimate
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.channels import SymmetricChannel
+from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.rappor_hot import HotRappor
 
 # Half width of the kernel that estimates the density of counts at the cut, in standard deviations.
@@ -108,6 +109,38 @@ def rest_of_candidates(estimate: Estimate, shown: NDArray[np.intp]) -> tuple[flo
         float(np.clip(frequency + estimate.frequency[is_added].sum(), 0, 1)),
         float(error + estimate.std_error[is_added].sum()),
     )
+
+
+def rest_of_hashed(
+    estimate: Estimate, shown: NDArray[np.intp], mechanism: FunctionPool
+) -> tuple[float, float]:
+    """Estimate the share of reports whose true value is none of those shown, for local hashing.
+
+    The supports of different candidates are uncorrelated, so the variances of those shown add up.
+
+    Parameters
+    ----------
+    estimate : Estimate of all candidates, with `supports`.
+    shown : integer array, indices of the candidates shown: those with the largest supports, ties broken by
+        the lower index.
+    mechanism : of the reports, local hashing with or without permanent responses.
+
+    Returns
+    -------
+    Frequency in [0, 1] and its standard error, fractions of all reports.
+
+    Raises
+    ------
+    ValueError if the estimate has no supports.
+    """
+    if estimate.supports is None:
+        raise ValueError("estimate must be of local hashing: supports must not be None")
+    scale = estimate.reports * mechanism.contrast
+    variance = (estimate.std_error * scale) ** 2
+    lifted, doubt = _lifted(estimate.supports, variance, shown)
+    inside = float(estimate.supports[shown].sum()) - lifted
+    listed = (inside - estimate.reports * len(shown) * mechanism.miss) / scale
+    return float(np.clip(1 - listed, 0, 1)), float(np.sqrt(variance[shown].sum() + doubt)) / scale
 
 
 def _variance(counts: NDArray[np.int64], reports: int, channel: Inversion) -> FloatArray:

@@ -24,7 +24,7 @@ def normal_tail(z: FloatArray) -> FloatArray:
     return np.array([math.erfc(value) for value in (z / math.sqrt(2)).tolist()]) / 2
 
 
-def binomial_tail(counts: NDArray[np.int64], trials: int, probability: float) -> FloatArray:
+def binomial_tail(counts: NDArray[np.int64], trials: int, probability: float | FloatArray) -> FloatArray:
     """Upper bound on P(X >= count) for X ~ Bin(N, q); it is at most the exact P(X >= count - 1).
 
     Zubkov and Serov: P(X <= j) >= Phi(sign(j/N - q) sqrt(2 N KL(j/N || q))), here with j = count - 1. The
@@ -34,7 +34,7 @@ def binomial_tail(counts: NDArray[np.int64], trials: int, probability: float) ->
     ----------
     counts : int64 array (n,), each in [0, trials].
     trials : N, >= 1.
-    probability : q, in (0, 1).
+    probability : q, in (0, 1); one, or float64 array (n,).
 
     Returns
     -------
@@ -45,8 +45,8 @@ def binomial_tail(counts: NDArray[np.int64], trials: int, probability: float) ->
     """
     tail = np.ones(len(counts))
     above = np.flatnonzero(counts - 1 > trials * probability)
-    share = (counts[above] - 1) / trials
-    divergence = share * np.log(share / probability) + (1 - share) * np.log((1 - share) / (1 - probability))
+    share, rate = (counts[above] - 1) / trials, np.broadcast_to(probability, counts.shape)[above]
+    divergence = share * np.log(share / rate) + (1 - share) * np.log((1 - share) / (1 - rate))
     tail[above] = normal_tail(np.sqrt(2 * trials * np.maximum(divergence, 0)))
     return tail
 

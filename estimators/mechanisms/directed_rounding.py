@@ -65,3 +65,15 @@ def log_above(ratio: Fraction) -> float:
     while exp_below(x) < ratio:
         x = math.nextafter(x, math.inf)
     return x
+
+
+def product_above(factor: int, x: float) -> float:
+    """Upper bound on factor times x: their product, rounded up.
+
+    Parameters
+    ----------
+    factor : integer, >= 0.
+    x : finite float, >= 0.
+    """
+    product = factor * x
+    return product if Fraction(product) >= factor * Fraction(x) else math.nextafter(product, math.inf)

@@ -3,16 +3,23 @@
 import math
 from dataclasses import replace
 
+from estimators.mechanisms.hashing.function_block import block_of
+from estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.krr import LARGEST_EPSILON as LARGEST_KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_bits import TwoStepBits, round_to_thresholds
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.rappor_parameters import LARGEST_EPSILON as LARGEST_RAPPOR
 from estimators.mechanisms.rappor_parameters import choose_thresholds
+from estimators.mechanisms.square_wave import SquareWave
 
-Mechanism = KRR | LongitudinalKRR | Rappor | HotRappor
+#: Without a permanent response: each report is randomized afresh.
+OneStep = KRR | LocalHash | PairKRR | SquareWave
+Mechanism = OneStep | LongitudinalKRR | LongitudinalHash | Rappor | HotRappor
 
 LEAST = 0.1
 MOST = 10.0
@@ -25,14 +32,14 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any.
 
     Returns
     -------
     Nats: 0.1 and 10, widened to include the mechanism's own epsilon, but at most 99 % of its epsilon_inf.
     """
     own = mechanism.epsilon
-    if isinstance(mechanism, KRR):
+    if isinstance(mechanism, OneStep):
         return min(LEAST, own), min(max(MOST, own), LARGEST_KRR)
     permanent = SHARE_OF_PERMANENT * min(mechanism.epsilon_inf, LARGEST_RAPPOR)
     return min(LEAST, own, permanent), min(max(MOST, own), permanent)
@@ -41,12 +48,14 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
 def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     """Build the mechanism of the same class with the least error at this epsilon per report.
 
-    Values, bits, hashes, cohorts and epsilon_inf stay the same. A RAPPOR's p and q are computed again, so the
-    result can differ from the given mechanism even at its own epsilon.
+    Values, range, bits, hashes, cohorts and epsilon_inf stay the same, and the number of counters of local
+    hashing nearly so. The fields of a pair keep their parts of epsilon. A RAPPOR's p and q and the buckets of
+    local hashing are computed again, so the result can differ from the given mechanism even at its own
+    epsilon.
 
     Parameters
     ----------
-    mechanism : KRR, LongitudinalKRR, Rappor or HotRappor.
+    mechanism : any.
     epsilon : privacy loss of one report, nats, within `epsilon_range`.
 
     Returns
@@ -66,8 +75,23 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     match mechanism:
         case KRR():
             return KRR.from_epsilon(mechanism.k, epsilon)
+        case LocalHash():
+            buckets = best_buckets(epsilon)
+            functions = max(block_of(buckets).functions, mechanism.width // buckets)
+            return LocalHash.from_epsilon(epsilon, functions, buckets)
+        case LongitudinalHash():
+            buckets = best_buckets(epsilon)
+            functions = max(block_of(buckets).functions, mechanism.width // buckets)
+            functions = min(functions, LongitudinalHash.most_functions)
+            return LongitudinalHash.from_epsilons(mechanism.epsilon_inf, epsilon, functions, buckets)
         case LongitudinalKRR():
             return LongitudinalKRR.from_epsilons(mechanism.k, mechanism.epsilon_inf, epsilon)
+        case PairKRR():
+            part = mechanism.first.epsilon / (mechanism.first.epsilon + mechanism.second.epsilon)
+            rest = math.nextafter(epsilon - epsilon * part, 0)  # so that rounding cannot raise the sum
+            return PairKRR.from_epsilons(*mechanism.shape, epsilon * part, rest)
+        case SquareWave(minimum, maximum, steps):
+            return SquareWave.from_epsilon(minimum, maximum, steps, epsilon)
         case _:
             flip, p, q = _thresholds(mechanism, epsilon)
             return replace(mechanism, flip_threshold=flip, p_threshold=p, q_threshold=q)

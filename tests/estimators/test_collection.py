@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 CARRIER = Collection("carrier", KRR(3, 1 << 63), values=("AA", "B6"), other=True)
 RAPPOR = Rappor(128, 2, 8, 1 << 29, 3 << 29, 5 << 29)
@@ -20,6 +23,9 @@ DESTINATION = Collection("destination", RAPPOR, candidates=("ATL", "BOS"), memoi
 TWICE = LongitudinalKRR(KRR(3, 3 << 62), KRR(3, 1 << 63))
 HOME = Collection("home", TWICE, values=("ATL", "BOS"), other=True, memoize=True)
 CABIN = Collection("cabin", HotRappor(3, 1, 1 << 29, 3 << 29, 5 << 29), values=("first", "rest", "crew"))
+DELAY = Collection("delay", SquareWave(-60.0, 180.0, 4, 1, 3 << 62))
+KEPT = Collection("kept", LongitudinalHash.from_epsilons(2.0, 1.0, 130), candidates=("ATL",), memoize=True)
+SEARCH = Collection("search", LocalHash(130, 3, 1 << 63), candidates=("ATL", "BOS"))
 MEALS = Collection("meals", HotRappor(9, 2, 1 << 29, 3 << 29, 5 << 29), memoize=True)
 
 
@@ -30,6 +36,7 @@ def test_golden_fingerprints():
     assert f"{HOME.fingerprint:016x}" == "0698a9d5b41e9b63"
     assert f"{CABIN.fingerprint:016x}" == "be00d186f6b3912d"
     assert f"{MEALS.fingerprint:016x}" == "19d4ab2ab57e2b35"
+    assert f"{DELAY.fingerprint:016x}" == "c4df31a431b77935"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +55,12 @@ def test_golden_fingerprints():
 )
 def test_fingerprint_changes_with_the_meaning(change):
     assert replace(CARRIER, **change).fingerprint != CARRIER.fingerprint
+
+
+@pytest.mark.parametrize("change", [(156, 3, 1 << 63), (130, 3, (1 << 63) + 1), (132, 5, 1 << 63)])
+def test_each_parameter_of_local_hashing_changes_the_fingerprint_and_candidates_do_not(change):
+    assert replace(SEARCH, mechanism=LocalHash(*change)).fingerprint != SEARCH.fingerprint
+    assert replace(SEARCH, candidates=()).fingerprint == SEARCH.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -69,6 +82,12 @@ def test_each_parameter_of_one_and_k_hot_changes_the_fingerprint(field):
 def test_each_step_of_longitudinal_krr_changes_the_fingerprint(step):
     changed = replace(TWICE, **{step: KRR(3, (1 << 63) + 1)})
     assert replace(HOME, mechanism=changed).fingerprint != HOME.fingerprint
+
+
+@pytest.mark.parametrize("field", ["minimum", "maximum", "steps", "half_width", "threshold"])
+def test_each_parameter_of_square_wave_changes_the_fingerprint(field):
+    changed = replace(DELAY.mechanism, **{field: getattr(DELAY.mechanism, field) + 1})
+    assert replace(DELAY, mechanism=changed).fingerprint != DELAY.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -99,12 +118,13 @@ def test_labels_name_the_estimated_entries():
     assert CABIN.labels() == ("first", "rest", "crew")
     assert MEALS.labels() == tuple("012345678")
     assert replace(MEALS, other=True).labels() == tuple("01234567")
+    assert DELAY.labels() == ("-60", "0", "60", "120")
 
 
 @pytest.mark.parametrize("other", [False, True])
 def test_each_entry_has_a_label(other):
     of_integers = replace(CARRIER, values=(), other=other)
-    for one in (CARRIER, DESTINATION, HOME, CABIN, replace(MEALS, other=other), of_integers):
+    for one in (CARRIER, DESTINATION, HOME, CABIN, SEARCH, DELAY, replace(MEALS, other=other), of_integers):
         assert one.entries == len(one.labels())
 
 
@@ -113,6 +133,8 @@ def test_values_are_integers_when_none_are_listed():
     assert taken == {"carrier": False, "destination": False, "home": False, "cabin": False, "meals": True}
     assert replace(CARRIER, values=()).takes_integers
     assert not replace(DESTINATION, candidates=()).takes_integers
+    assert not DELAY.takes_integers
+    assert not replace(SEARCH, candidates=()).takes_integers
 
 
 def test_width_and_cohorts_come_from_the_mechanism():
@@ -121,18 +143,40 @@ def test_width_and_cohorts_come_from_the_mechanism():
     assert (HOME.width, HOME.cohorts) == (3, 1)
     assert (CABIN.width, CABIN.cohorts) == (8, 1)
     assert (MEALS.width, MEALS.cohorts) == (16, 1)
+    assert (DELAY.width, DELAY.cohorts) == (6, 1)
+    assert (SEARCH.width, SEARCH.cohorts) == (390, 1)
+
+
+def test_functions_that_clients_keep_depend_on_name_and_permanent_step_alone():
+    """Those drawn for each report are keyed by the fingerprint."""
+    assert SEARCH.hash_key == SEARCH.fingerprint
+    assert (KEPT.hash_key, KEPT.entries, KEPT.takes_integers) == (4667093137825857552, 1, False)
+    later = replace(KEPT, window_seconds=7, mechanism=LongitudinalHash.from_epsilons(2.0, 0.5, 130, 3))
+    assert later.fingerprint != KEPT.fingerprint
+    assert later.hash_key == KEPT.hash_key
+    for change in ({"name": "other"}, {"mechanism": LongitudinalHash.from_epsilons(3.0, 1.0, 130, 3)}):
+        assert replace(KEPT, **change).hash_key != KEPT.hash_key
 
 
 def test_mechanism_names_match_the_collection_file():
-    names = [one.mechanism.name for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS)]
-    assert names == ["k-rr", "rappor", "k-rr-longitudinal", "rappor-one-hot", "rappor-k-hot"]
+    names = [one.mechanism.name for one in (CARRIER, DESTINATION, HOME, CABIN, MEALS, SEARCH, KEPT, DELAY)]
+    kinds = ["k-rr", "rappor", "k-rr-longitudinal", "rappor-one-hot", "rappor-k-hot", "local-hash"]
+    assert names == [*kinds, "local-hash-longitudinal", "number"]
 
 
 def test_epsilon_inf_of_each_mechanism():
     assert DESTINATION.epsilon_inf == RAPPOR.epsilon_inf
     assert HOME.epsilon_inf == TWICE.permanent.epsilon
+    assert KEPT.epsilon_inf == KEPT.mechanism.epsilon_inf
     assert MEALS.epsilon_inf == MEALS.mechanism.epsilon_inf
-    for fresh in (CARRIER, CABIN, replace(CARRIER, memoize=True), replace(HOME, memoize=False)):
+    for fresh in (
+        CARRIER,
+        CABIN,
+        SEARCH,
+        replace(SEARCH, memoize=True),
+        replace(CARRIER, memoize=True),
+        replace(HOME, memoize=False),
+    ):
         assert fresh.epsilon_inf == math.inf
 
 

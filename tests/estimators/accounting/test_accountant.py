@@ -16,6 +16,7 @@ from estimators.accounting.accountant import (
     epsilon_inf,
     most_reports,
 )
+from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -27,6 +28,17 @@ LONGITUDINAL = LongitudinalKRR(KRR.from_epsilon(6, 1.0), KRR.from_epsilon(6, 0.3
 BLOOM = Rappor.from_probabilities(128, 2, 8, f=0.25, p=0.35, q=0.65)
 TWO_HOT = HotRappor.from_probabilities(128, 2, f=0.25, p=0.35, q=0.65)
 MECHANISMS = [KRR_16, LONGITUDINAL, BLOOM, TWO_HOT]
+
+
+@pytest.mark.parametrize("memoized", [False, True])
+def test_local_hash_costs_what_its_krr_costs(memoized: bool) -> None:
+    mechanism = LocalHash.from_epsilon(1.5)
+    assert costs(mechanism, 7, 1e-6, memoized) == costs(mechanism.response, 7, 1e-6, memoized)
+    assert allowed_reports(mechanism, 3.0, 1e-6, memoized) == allowed_reports(
+        mechanism.response, 3.0, 1e-6, memoized
+    )
+    assert epsilon_inf(mechanism, memoized) == epsilon_inf(mechanism.response, memoized)
+    assert most_reports(mechanism, memoized) == most_reports(mechanism.response, memoized)
 
 
 def test_bloom_matches_the_vectors() -> None:

@@ -7,11 +7,21 @@ from math import prod
 import numpy as np
 import pytest
 
-from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss, longitudinal_loss
+from estimators.accounting.privacy_loss import (
+    PrivacyLoss,
+    bits_loss,
+    krr_loss,
+    longitudinal_loss,
+    pair_loss,
+    square_wave_loss,
+)
 from estimators.mechanisms.krr import KRR, WORDS
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
+from tests.estimators.mechanisms.test_square_wave import exact_channel
 
 Row = list[Fraction]
 
@@ -58,6 +68,43 @@ def test_longitudinal_loss_matches_its_channel_for_the_worst_pair(k: int) -> Non
     for odds in ODDS:
         worst = max(excess(rows[v], rows[w], odds) for v, w in product(range(k), repeat=2) if v != w)
         assert excess_of(longitudinal_loss(mechanism), odds) == pytest.approx(float(worst), rel=1e-14)
+
+
+@pytest.mark.parametrize("steps", [4, 7, 16])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_square_wave_loss_matches_its_channel_for_the_worst_pair(steps: int, epsilon: float) -> None:
+    """Between the exact delta and 1e-14 above it; half of these have no two numbers without a common cell."""
+    mechanism = SquareWave.from_epsilon(0, 1, steps, epsilon)
+    rows = [list(row) for row in zip(*exact_channel(mechanism), strict=True)]
+    loss = square_wave_loss(mechanism)
+    assert loss.largest == mechanism.epsilon
+    for odds in [*ODDS, Fraction(40)]:
+        worst = float(max(excess(rows[v], rows[w], odds) for v, w in product(range(steps), repeat=2)))
+        assert excess_of(loss, odds) == pytest.approx(worst, rel=1e-13, abs=1e-15)
+
+
+def rows_of(mechanism: PairKRR) -> list[Row]:
+    first, second = map(channel, mechanism.fields)
+    return [[x * y for x in one for y in other] for one in first for other in second]
+
+
+@pytest.mark.parametrize(("k1", "k2"), [(2, 2), (3, 4), (7, 2)])
+def test_pair_loss_matches_its_channel_for_the_worst_pair(k1: int, k2: int) -> None:
+    mechanism = PairKRR.from_epsilons(k1, k2, 0.7, 0.7)
+    rows, loss = rows_of(mechanism), pair_loss(mechanism)
+    assert loss.largest == mechanism.epsilon
+    for odds in ODDS:
+        worst = max(excess(one, other, odds) for one, other in product(rows, repeat=2))
+        assert excess_of(loss, odds) == pytest.approx(float(worst), rel=1e-13)
+
+
+@pytest.mark.parametrize("other_epsilon", [0.1, 0.5, 2.0])
+def test_pair_loss_of_different_epsilons_is_never_below_the_truth(other_epsilon: float) -> None:
+    mechanism = PairKRR.from_epsilons(3, 2, 0.8, other_epsilon)
+    rows, loss = rows_of(mechanism), pair_loss(mechanism)
+    for odds in ODDS:
+        worst = max(excess(one, other, odds) for one, other in product(rows, repeat=2))
+        assert float(worst) * (1 - 1e-13) <= excess_of(loss, odds) <= 1
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 1000, 2**20 + 1, 2**31])

@@ -10,7 +10,7 @@ from estimators.decoding.design import (
     one_block_per_cohort,
     weighted_gram,
 )
-from estimators.mechanisms.bloom_filter import bloom_positions, bloom_rows
+from estimators.mechanisms.hashing.bloom_filter import bloom_positions, bloom_rows
 from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator
 

@@ -10,7 +10,7 @@ from scipy.sparse import hstack
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.least_squares import solve, solve_extra_columns
+from estimators.decoding.equations.least_squares import solve, solve_extra_columns
 from estimators.decoding.screening import most_columns, screen
 from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
@@ -75,7 +75,8 @@ def test_extra_column_is_estimated_as_in_the_full_model():
     design = bloom_design(words, DEMO)
     rows = counts.rows(EVEN, np.ones(1))
     model = hstack([design[:, :50], EVEN], format="csc")
-    estimate, error = solve_extra_columns(design, model, rows, solve(model, rows))
+    estimate, variance, inflation = solve_extra_columns(design, model, rows, solve(model, rows))
+    error = np.sqrt(variance * inflation)
     for extra in (50, 59):
         whole = solve(hstack([model, design[:, [extra]]], format="csc"), rows)
         assert estimate[extra] == pytest.approx(whole.estimate[-1], abs=1e-12)
@@ -89,9 +90,10 @@ def test_extra_column_is_estimated_as_in_the_full_model():
 def test_intervals_cover_among_5000_candidates(unknown, most_false):
     """12 rounds of 105 real candidates (Zipf 1) and 4,895 decoys; unknown mass over 200 strings (Zipf 1).
 
-    Coverage of the 1,260 real ones must be within 5 sigma (false alarm below 1e-6) of the 95.7 and 96.9 % of
-    60 rounds. False discoveries: at most 5 % of 370 and 220, plus 4.5 sigma. Defects caught with 99.9 %: a
-    threshold that 50 decoys pass (30 % false where mass is unknown); no correction for the number of
+    Coverage of the 1,260 real ones must be at least 5 sigma (false alarm below 1e-6) below 95.7 %; it is
+    more, since errors cover what screening leaves out for each fixed candidate.
+    False discoveries: at most 5 % of 370 and 220, plus 4.5 sigma. Defects caught with 99.9 %: a threshold
+    that 50 decoys pass (30 % false where mass is unknown); no correction for the number of
     candidates (over 1,000 false).
     """
     rng = generator(round(10 * unknown))
@@ -110,7 +112,7 @@ def test_intervals_cover_among_5000_candidates(unknown, most_false):
         false += int(result.significant[105:].sum())
         assert result.significant[:3].all()
         assert result.frequency[105:].sum() < 0.05
-    assert 0.93 <= np.mean(covered) <= 0.99
+    assert np.mean(covered) >= 0.93
     assert false <= most_false
 
 

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.estimate import QUANTILE_975
 from estimators.frequency.ibu import ibu
-from estimators.frequency.inversion import Inversion
 from estimators.frequency.krr import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
 from estimators.mechanisms.krr import KRR, WORDS
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
@@ -162,18 +160,6 @@ def test_all_reports_of_one_value(estimator):
     assert np.isfinite(result.std_error).all()
     assert (result.low <= result.frequency).all()
     assert (result.frequency <= result.high).all()
-
-
-@given(st.integers(0, 1000), st.floats(0.1, 8), st.integers(2, 50))
-def test_interval_ends_solve_the_score_equation(count, epsilon, k):
-    """At each end f, the estimate lies 1.96 standard errors of f away."""
-    mechanism = KRR.from_epsilon(k, epsilon)
-    inverted = np.array([(count / 1000 - mechanism.q) / mechanism.contrast])
-    for end in Inversion.of_symmetric(mechanism).score_interval(inverted, 1000):
-        rate = mechanism.q + mechanism.contrast * end
-        variance = (1 - end) * mechanism.q * (1 - mechanism.q) + end * mechanism.p * (1 - mechanism.p)
-        distance = abs(count / 1000 - rate) / np.sqrt(variance / 1000)
-        assert distance == pytest.approx(QUANTILE_975, rel=1e-6)
 
 
 def test_intervals_cover_and_errors_match_simulation():

@@ -7,7 +7,13 @@ import pytest
 
 from estimators.frequency import remainder
 from estimators.frequency.estimate import QUANTILE_975, Estimate
-from estimators.frequency.remainder import rest_of_bits, rest_of_candidates, rest_of_symmetric
+from estimators.frequency.remainder import (
+    rest_of_bits,
+    rest_of_candidates,
+    rest_of_hashed,
+    rest_of_symmetric,
+)
+from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -127,6 +133,25 @@ def test_candidates_left_out_are_added_to_the_background() -> None:
     assert rest_of_candidates(candidates(np.inf), shown)[1] == np.inf
     assert rest_of_candidates(candidates(np.inf, chosen=3.0), shown) == pytest.approx((0.45, 0.09))
     assert rest_of_candidates(candidates(chosen=3.0), np.array([0, 1, 2])) == pytest.approx((0.15, 0.04))
+
+
+def test_rest_of_local_hashing_is_what_the_shown_supports_leave() -> None:
+    """By hand: g = 5, p - 1/5 = 0.4, so supports of 520 and 280 of 1000 are shares of .8 and .2."""
+    mechanism = LocalHash(60, 5, round(0.6 * 2**64))
+    shape = np.array([0.8, 0.2, 0.0])
+    errors = np.array([0.03, 0.04, 0.05])
+    decoded = Estimate(
+        "inv", 1000, shape, errors, shape, shape, shape > 0, supports=np.array([520, 280, 200], np.int64)
+    )
+    assert rest_of_hashed(decoded, np.array([0, 1]), mechanism) == pytest.approx((0, 0.05), abs=1e-9)
+    assert rest_of_hashed(decoded, np.array([0]), mechanism) == pytest.approx((0.2, 0.03), abs=1e-9)
+
+
+def test_estimate_without_supports_is_rejected() -> None:
+    shape = np.array([1.0])
+    alone = Estimate("mle", 1, shape, shape, shape, shape, shape > 0)
+    with pytest.raises(ValueError, match=r"^estimate must be of local hashing: supports must not be None$"):
+        rest_of_hashed(alone, np.array([], np.intp), LocalHash.from_epsilon(1.0, 26))
 
 
 def test_candidates_without_background_are_rejected() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix_channel import GivenChannel
+from estimators.mechanisms.matrix.given_channel import GivenChannel
 
 WORDS = 1 << 64
 SURVEY = np.array([[0.7, 0.1, 0.2], [0.2, 0.8, 0.3], [0.1, 0.1, 0.5]])

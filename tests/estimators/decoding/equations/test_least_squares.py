@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from estimators.decoding.least_squares import BitEquations, moderate, solve
+from estimators.decoding.equations.least_squares import BitEquations, solve
 from tests.support.estimators.simulation import generator
 
 
@@ -42,7 +42,15 @@ def test_ratio_is_1_without_degrees_of_freedom():
     assert solve(csc_array(np.eye(3)), rows_of(np.ones(3))).chi_square_ratio == 1
 
 
-def test_moderation_weights_own_rows_against_16():
-    factors = moderate(np.array([0.5, 2.0, 5.0]), np.array([16, 16, 48]), 1.5)
-    np.testing.assert_allclose(factors, [1.5, 1.75, (1.5 + 3 * 5.0) / 4])
-    assert moderate(np.array([0.5]), np.array([16]), 0.8)[0] == 1
+def test_rows_left_out_have_no_influence():
+    """A row that is off by 100 changes nothing once it is left out; degrees of freedom do not count it."""
+    rng = generator(3)
+    design, left_out = csc_array(rng.random((40, 5))), np.arange(40) == 7
+    theta = np.array([0.3, 0.1, 0.2, 0.0, 0.4])
+    observed = design @ theta
+    observed[7] += 100
+    rows = rows_of(observed)
+    assert np.abs(solve(design, rows).estimate - theta).max() > 1
+    solution = solve(design, rows.without(left_out))
+    np.testing.assert_allclose(solution.estimate, theta, atol=1e-12)
+    assert solution.freedom == 34

@@ -1,6 +1,6 @@
 """Weighted least squares on the debiased bits of all cohorts, with detection of unidentifiable columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,12 @@ from scipy.sparse import csc_array, diags_array
 
 from estimators.arrays import FloatArray
 from estimators.decoding.design import weighted_gram
+from estimators.decoding.equations.misfit import moderate
 
 # Eigenvalues of the normal matrix, scaled to a unit diagonal, below this fraction of the largest count as 0.
 _RANK_TOLERANCE = 1e-10
 # A column with more than this share in the null space is not identifiable.
 _CONFUSION_TOLERANCE = 1e-6
-# Weight of the overall chi-square ratio against that of a column's own rows, as a number of rows.
-_PRIOR_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +35,10 @@ class BitEquations:
     noise: FloatArray
     excess: float
 
+    def without(self, left_out: NDArray[np.bool_]) -> "BitEquations":
+        """Return the equations without some rows, bool (rows,): their weight becomes 0."""
+        return replace(self, weight=np.where(left_out, 0.0, self.weight))
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -47,6 +50,7 @@ class Solution:
     residual : float64 array (rows,), observed - X theta.
     inverse : float64 array (n, n), pseudo-inverse of H = X' w X.
     confused : bool array (n,), True for a column that is a linear combination of others: not identifiable.
+    freedom : number of rows of positive weight beyond the rank of H.
     chi_square_ratio : weighted squared residuals over degrees of freedom and excess; 1 without any degree of
         freedom.
     """
@@ -55,6 +59,7 @@ class Solution:
     residual: FloatArray
     inverse: FloatArray
     confused: NDArray[np.bool_]
+    freedom: int
     chi_square_ratio: float
 
 
@@ -71,17 +76,17 @@ def solve(design: csc_array, rows: BitEquations) -> Solution:
     residual = rows.observed - design @ estimate
     freedom = int((rows.weight > 0).sum()) - rank
     ratio = float(rows.weight @ residual**2) / (freedom * rows.excess) if freedom else 1.0
-    return Solution(estimate, residual, inverse, confused, ratio)
+    return Solution(estimate, residual, inverse, confused, freedom, ratio)
 
 
 def solve_extra_columns(
     extra: csc_array, design: csc_array, rows: BitEquations, solution: Solution
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimate each extra column as if it alone were added to the solution's columns.
 
     The estimate regresses the residuals on the part of the column that is orthogonal to the solution's
     columns, which carries the column's information. Its variance is excess / information, as for independent
-    bits, times `moderate`: any other column is noise, which the residuals measure.
+    bits; any other column adds to it, by a factor that the residuals measure (`moderate`).
 
     Parameters
     ----------
@@ -92,8 +97,8 @@ def solve_extra_columns(
 
     Returns
     -------
-    Estimate and standard error, float64 arrays (m,); 0 and inf for a column that is a linear combination of
-    the solution's columns.
+    Estimate, variance and the factor on it, float64 arrays (m,); 0, inf and any factor for a column that is a
+    linear combination of the solution's columns.
     """
     crossed = (extra.T @ (diags_array(rows.weight) @ design)).toarray()
     alone = extra.T @ rows.weight
@@ -103,35 +108,10 @@ def solve_extra_columns(
     pull = extra.T @ (rows.weight * solution.residual)
     estimate = pull / information
     squares = extra.T @ (rows.weight * solution.residual**2) - 2 * estimate * pull + estimate**2 * alone
-    support = np.diff(extra.indptr)
+    support = extra.T @ (rows.weight > 0).astype(np.float64)
     own = squares / (np.maximum(support - 1, 1) * rows.excess)
-    variance = rows.excess / information * moderate(own, support, solution.chi_square_ratio)
-    return estimate, np.where(identified, np.sqrt(variance), np.inf)
-
-
-def moderate(own: FloatArray, support: NDArray[np.int32], overall: float) -> FloatArray:
-    """Return variance inflation factors: each column's own chi-square ratio, shrunk towards the overall one.
-
-    A frequent unknown string raises a few bits by far, and a candidate that shares one of them looks
-    frequent. The chi-square ratio of the candidate's own rows reveals it. They are few, so the overall ratio
-    is averaged in with the weight of 16 rows. No factor is below the overall ratio, or below 1.
-
-    Parameters
-    ----------
-    own : float64 array (n,), chi-square ratio of the rows that a column sets.
-    support : integer array (n,), number of these rows.
-    overall : chi-square ratio of all rows, >= 0.
-
-    Returns
-    -------
-    float64 array (n,), factors on the variances.
-
-    Source: McCullagh, Nelder, "Generalized Linear Models" (1989), section 4.5, for the inflation; Smyth,
-    Stat. Appl. Genet. Mol. Biol. 3 (2004), for moderating a variance by prior degrees of freedom.
-    """
-    least = max(1.0, overall)
-    factor: FloatArray = np.maximum(least, (_PRIOR_ROWS * least + support * own) / (_PRIOR_ROWS + support))
-    return factor
+    variance = np.where(identified, rows.excess / information, np.inf)
+    return estimate, variance, moderate(own, support, solution.chi_square_ratio)
 
 
 def _invert(hessian: FloatArray) -> tuple[FloatArray, NDArray[np.bool_], int]:

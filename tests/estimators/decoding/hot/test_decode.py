@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import design_of_positions
-from estimators.decoding.hot import decode_hot, most_likely_shares
+from estimators.decoding.hot.decode import decode_hot, most_likely_shares
 from estimators.decoding.likelihood import maximize
 from estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.simulation import generator

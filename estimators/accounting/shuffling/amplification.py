@@ -1,0 +1,148 @@
+"""Epsilon of one report among n that were shuffled together, enclosed from both sides."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from estimators.accounting.shuffling.blanket import Atom, Blanket
+from estimators.accounting.shuffling.line_integral import Enclosure
+from estimators.accounting.shuffling.positive_part import WANTED, positive_part
+from estimators.accounting.shuffling.root import root
+from estimators.accounting.shuffling.steps import Steps
+from estimators.mechanisms.directed_rounding import UNIT, exp_below
+
+LARGEST_SHUFFLED = 10**12
+LEAST_DELTA = 1e-100
+LEAST_EPSILON = 1e-12
+SMALLEST = Fraction(1, 1 << 80)
+#: Relative difference of the ends of epsilon beyond which those of delta are sought closer.
+WIDEST = 2e-4
+
+
+def shuffled_delta(blanket: Blanket, reports: int, epsilon: float) -> Enclosure:
+    """Enclose the blanket's delta at an epsilon, of one report among n shuffled ones.
+
+    Parameters
+    ----------
+    blanket : of the randomizer of all reports.
+    reports : n, shuffled together, in [1, 10^12].
+    epsilon : nats, in [0, 16].
+
+    Returns
+    -------
+    Enclosure: `high` is a valid delta; the bound of the blanket is not below `low`.
+
+    Raises
+    ------
+    ValueError if a parameter is out of range.
+
+    Source: see `blanket`.
+    """
+    check_reports(reports)
+    if not 0 <= epsilon <= 16:
+        raise ValueError(f"epsilon must be in [0, 16], got {epsilon}")
+    return mean_positive_part(blanket.atoms, reports, epsilon)
+
+
+def shuffled_epsilon(blanket: Blanket, reports: int, delta: float) -> Enclosure:
+    """Enclose the least epsilon whose delta, by the blanket, is at most the given one.
+
+    Parameters
+    ----------
+    blanket : of the randomizer of all reports.
+    reports : n, shuffled together, in [1, 10^12].
+    delta : in [1e-100, 1).
+
+    Returns
+    -------
+    Enclosure, nats: `high` is a valid epsilon, at most that of one report alone. The blanket proves no
+    epsilon below `low`; the truth may be smaller still.
+
+    Raises
+    ------
+    ValueError if a parameter is out of range.
+    """
+    check_reports(reports)
+    check_delta(delta)
+    return least_epsilon(blanket.atoms, reports, delta, blanket.epsilon)
+
+
+def mean_positive_part(
+    atoms: tuple[Atom, ...],
+    reports: int,
+    epsilon: float,
+    negligible: float = LEAST_DELTA,
+    wanted: float = WANTED,
+) -> Enclosure:
+    """Enclose E[(X_1 + … + X_n)_+] / n, X = first - e^epsilon second with the mass of each atom, else 0.
+
+    Sizes are exact rationals, but for e^epsilon, which is low by a factor of less than 1 + 2^-151, and are
+    rounded once. Those below 2^-80, which that would not leave accurate, count as 0.
+    """
+    factor = exp_below(epsilon)
+    exact = [(atom.first - factor * atom.second, atom.mass) for atom in atoms]
+    kept = [(float(size), float(mass)) for size, mass in exact if abs(size) > SMALLEST]
+    left_out = 0.0 if len(kept) == len(exact) else 2 * float(SMALLEST)
+    sizes, mass = np.array(kept).T
+    low, high = positive_part(Steps(sizes, mass, reports), negligible * reports, wanted)
+    low, high = low / reports * (1 - 4 * UNIT) - left_out, high / reports * (1 + 4 * UNIT) + left_out
+    return Enclosure(max(low, 0.0), min(high, 1.0))
+
+
+def least_epsilon(atoms: tuple[Atom, ...], reports: int, delta: float, largest: float) -> Enclosure:
+    """Enclose the epsilon at which `mean_positive_part` falls to delta, in [0, largest].
+
+    Whatever the search finds, both ends are evaluated themselves: delta falls as epsilon grows.
+    """
+    found = Enclosure(0.0, largest)
+    for wanted in (WANTED, WANTED / 50):  # where delta hardly depends on epsilon, its own ends must be closer
+        at = partial(mean_positive_part, atoms, reports, negligible=delta / 8, wanted=wanted)
+        found = _ends(at, _about(at, delta, largest), delta, largest)
+        if found.high - found.low <= WIDEST * found.high:
+            break
+    return found
+
+
+def _about(at: Callable[[float], Enclosure], delta: float, largest: float) -> float:
+    """Return about the epsilon at which the enclosed figure falls to delta, in [0, largest]."""
+
+    def log_ratio(log_epsilon: float) -> float:
+        low, high = at(math.exp(log_epsilon))
+        return math.log(max((low + high) / 2, 1e-290) / delta)
+
+    if at(0.0).high <= delta:
+        return 0.0
+    below = largest
+    while below > LEAST_EPSILON and log_ratio(math.log(below)) <= 0:
+        below /= 2
+    if below == largest or below <= LEAST_EPSILON:
+        return below
+    return math.exp(root(log_ratio, math.log(below), math.log(2 * below), 1e-7))
+
+
+def _ends(at: Callable[[float], Enclosure], about: float, delta: float, largest: float) -> Enclosure:
+    """Return two epsilons near `about`: at one the figure is at least delta, at the other at most."""
+    if about == 0:
+        return Enclosure(0.0, 0.0)
+    margin = 1e-6
+    while (high := min(about * (1 + margin), largest)) < largest and at(high).high > delta:
+        margin *= 2
+    margin = 1e-6
+    while margin < 1 and at(about * (1 - margin)).low < delta:
+        margin *= 2
+    return Enclosure(about * max(1 - margin, 0.0), high)
+
+
+def check_delta(delta: float) -> None:
+    """Raise ValueError unless delta is in [1e-100, 1)."""
+    if not LEAST_DELTA <= delta < 1:
+        raise ValueError(f"delta must be in [{LEAST_DELTA}, 1), got {delta}")
+
+
+def check_reports(reports: int) -> None:
+    """Raise ValueError unless the number of shuffled reports is in [1, 10^12]."""
+    if not 1 <= reports <= LARGEST_SHUFFLED:
+        raise ValueError(f"reports shuffled together must be in [1, {LARGEST_SHUFFLED}], got {reports}")

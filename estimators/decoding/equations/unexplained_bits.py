@@ -1,0 +1,152 @@
+"""Bits that strings outside the candidates raise, found by a fit that gives up on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array
+
+from estimators.arrays import FloatArray
+from estimators.decoding.design import weighted_gram
+from estimators.decoding.equations.least_squares import BitEquations, Solution, solve
+from estimators.decoding.equations.misfit import ratio_limit
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
+
+#: False-discovery rate among unexplained bits.
+FALSE_BITS = 0.01
+#: With fewer degrees of freedom, residuals say too little about which bits are raised.
+LEAST_FREEDOM = 32
+# Steps of the robust fit, and rounds of leaving bits out.
+_STEPS, _ROUNDS = 8, 2
+# The knee: a residual of this many robust standard deviations has a quarter of the weight.
+_KNEE = 3.0
+# Ridge of the robust fit, of the diagonal and of its mean: columns without rows have no other curvature.
+_RIDGE, _LEAST_RIDGE = 1e-9, 1e-12
+_LEAST_SPREAD = 1e-2  # lower bound on 1 - leverage
+# Median of the absolute value of a standard normal.
+_MEDIAN = 0.6745
+# Unexplained bits are at most this share of the degrees of freedom.
+_MOST_UNEXPLAINED = 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class UnexplainedBits:
+    """Bits that unlisted strings raise, and how well a fit to all bits fits.
+
+    Parameters
+    ----------
+    left_out : bool array (rows,), True for an unexplained bit.
+    chi_square_ratio : weighted squared residuals of all bits per degree of freedom: expected 1, more if
+        strings outside the candidates do not spread evenly; 1 without any degree of freedom.
+    limit : chi-square ratio that a complete list exceeds with probability 1e-6.
+    last : estimate and standard error of the last column in that fit, as for independent bits.
+    """
+
+    left_out: NDArray[np.bool_]
+    chi_square_ratio: float
+    limit: float
+    last: tuple[float, float]
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the bits show that the list lacks strings."""
+        return self.chi_square_ratio > self.limit or bool(self.left_out.any())
+
+
+def find_unexplained(design: csc_array, rows: BitEquations) -> UnexplainedBits:
+    """Find the bits that are set more often than the columns can explain.
+
+    A frequent string that is no candidate raises the same one or two bits of each cohort in every window.
+    Least squares would spread this over the candidates that share the bits. Two steps find the bits:
+
+    1. A robust fit. In each step a bit's weight falls the further it lies above the fit, in units of a spread
+       taken from the bits below the fit: unlisted strings can only raise bits.
+    2. Rounds of a plain fit to the other bits. A bit is unexplained if its residual is too large for the
+       spread of these, by Benjamini-Hochberg at 1 % over all bits: with a complete list, some bit is
+       called unexplained in at most 1 % of windows.
+
+    Strings too rare to stand out in single bits are left to `misfit`. A list whose residuals are as small as
+    noise takes only one plain fit.
+
+    Parameters
+    ----------
+    design : csc_array (rows, n), X.
+    rows : BitEquations.
+
+    Returns
+    -------
+    UnexplainedBits; none with fewer than 32 degrees of freedom.
+
+    Source: Gannaz, Statistics and Computing 17 (2007), and She, Owen, J. Am. Stat. Assoc. 106 (2011), for
+    outliers as a sparse shift, and weights that fall to 0; Geman, McClure (1987) for the form of the weights.
+    """
+    left_out = np.zeros(len(rows.weight), bool)
+    solution = solve(design, rows)
+    raised = _raised(design, rows, left_out, solution)
+    ratio, limit = solution.chi_square_ratio, ratio_limit(solution.freedom)
+    variance = float(solution.inverse[-1, -1]) * rows.excess * max(1.0, ratio)
+    last = float(solution.estimate[-1]), float(np.sqrt(variance))
+    if solution.freedom < LEAST_FREEDOM or (ratio <= limit and not raised.any()):
+        return UnexplainedBits(left_out, ratio, limit, last)
+    most = int(_MOST_UNEXPLAINED * solution.freedom)
+    left_out = _largest(_robust_distance(design, rows, solution), most)
+    for _ in range(_ROUNDS):
+        kept = rows.without(left_out)
+        raised = _raised(design, rows, left_out, solve(design, kept), most)
+        if (raised == left_out).all():
+            break
+        left_out = raised
+    return UnexplainedBits(left_out, ratio, limit, last)
+
+
+def _robust_distance(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:
+    """Return how far each row lies above the robust fit, in knees of the weight, float64 (rows,)."""
+    root = np.sqrt(rows.weight / rows.excess)
+    residual, trust = solution.residual, np.ones(len(root))
+    columns = design.shape[1]
+    for _ in range(_STEPS):
+        distance = root * residual
+        below = -distance[distance < 0]
+        freedom = max(1 - columns / max(float(trust.sum()), columns + 1.0), 0.1)
+        spread = max(1.0, float(np.median(below)) / (_MEDIAN * np.sqrt(freedom)))
+        above: FloatArray = np.maximum(distance, 0) / (_KNEE * spread)
+        trust = 1 / (1 + above**2) ** 2
+        weight = rows.weight * trust
+        hessian = weighted_gram(design, weight)
+        curvature = np.diag(hessian)
+        hessian[np.diag_indices(columns)] += _RIDGE * curvature + _LEAST_RIDGE * curvature.mean()
+        theta = cho_solve(cho_factor(hessian, overwrite_a=True), design.T @ (weight * rows.observed))
+        residual = rows.observed - design @ theta
+    return above
+
+
+def _largest(above: FloatArray, most: int) -> NDArray[np.bool_]:
+    """Return True for rows beyond the knee, but at most `most` of them."""
+    if (above > 1).sum() <= most:
+        beyond: NDArray[np.bool_] = above > 1
+        return beyond
+    chosen = np.zeros(len(above), bool)
+    chosen[np.argsort(-above, kind="stable")[:most]] = True
+    return chosen
+
+
+def _raised(
+    design: csc_array,
+    rows: BitEquations,
+    left_out: NDArray[np.bool_],
+    solution: Solution,
+    most: int | None = None,
+) -> NDArray[np.bool_]:
+    """Return True for rows above the fit of the rows not left out, by a test at 1 % over all rows.
+
+    The variance of a residual is that of the row times 1 - leverage, or 1 + leverage where it was left out.
+    """
+    leverage = rows.weight * design.multiply(design @ solution.inverse).sum(axis=1)
+    share = np.where(left_out, 1 + leverage, np.maximum(1 - leverage, _LEAST_SPREAD))
+    spread = np.sqrt(share * rows.excess * max(1.0, solution.chi_square_ratio))
+    distance = np.sqrt(rows.weight) * solution.residual / spread
+    found = benjamini_hochberg(normal_tail(distance), FALSE_BITS) & (rows.weight > 0)
+    if most is not None and found.sum() > most:
+        found = _largest(np.where(found, 2 + np.maximum(distance, 0), 0.0), most)
+    return found

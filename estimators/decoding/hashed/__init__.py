@@ -1,0 +1,4 @@
+"""Frequencies of candidate strings from the counts of local hashing.
+
+May import no sibling. Begin with `decode`; `support` counts, `collisions` says what hash functions add.
+"""

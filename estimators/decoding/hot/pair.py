@@ -1,0 +1,89 @@
+"""Margins, conditional shares and the test of independence, from a bit for each pair of values."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.arrays import FloatArray
+from estimators.decoding.bit_rates import extract_rates
+from estimators.decoding.hot.decode import decode_hot
+from estimators.decoding.hot.rank_one_test import rank_one_test
+from estimators.frequency.estimate import QUANTILE_975, Estimate, PairEstimate, Shares, shown_interval
+from estimators.frequency.intervals.fieller import fieller_shares
+from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.pairs.conditional import columns_of
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.frequency.simplex import project_to_simplex
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+
+
+def decode_pair(
+    bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: OneHotPair
+) -> Estimate:
+    """Estimate the joint table, both margins, conditional shares, and whether the fields are independent.
+
+    The joint table is that of `decode_hot`. The bits of a report are randomized independently, so the
+    variance of a sum of debiased bits is the sum of theirs: for fixed true pairs every error is exact.
+    Margins are sums of debiased bits, then the nearest shares >= 0 whose sum is <= 1. They have the noise of
+    K2 or K1 bits, so they are less exact than the estimate of one field alone.
+
+    Parameters
+    ----------
+    bit_counts : int64 array (1, bits), reports that show a 1; bit a K2 + b is that of pair (a, b).
+    cohort_sizes : int64 array (1,), number of reports (N), >= 1.
+    mechanism : OneHotPair of the reports.
+
+    Returns
+    -------
+    Estimate with arrays of shape (K1 K2,), fractions of all reports, by rows, and with `pair`.
+
+    Raises
+    ------
+    ValueError if shapes do not match, there is no report, or a count is negative or above the reports.
+    """
+    joint = decode_hot(bit_counts, cohort_sizes, mechanism)
+    rates = extract_rates(bit_counts[:, : mechanism.buckets], cohort_sizes, mechanism)
+    table, variance = (each.reshape(mechanism.shape) for each in (rates.rate, rates.std_error**2))
+    noise = mechanism.p_star * (1 - mechanism.p_star) / (mechanism.q_star - mechanism.p_star) ** 2
+    noise /= joint.reports
+    given_second = _given_rows(table.T, variance.T)
+    ones = bit_counts[0, : mechanism.buckets].reshape(mechanism.shape)
+    return replace(
+        joint,
+        pair=PairEstimate(
+            (_margin(table, variance, noise, joint), _margin(table.T, variance.T, noise, joint)),
+            _by_rows(_given_rows(table, variance)),
+            _by_rows(Shares(*(column.T for column in columns_of(given_second)))),
+            rank_one_test(ones, joint.reports, mechanism),
+        ),
+    )
+
+
+def _margin(table: FloatArray, variance: FloatArray, noise: float, joint: Estimate) -> Estimate:
+    """Sum each row; a value is significant if the noise of the K2 bits of an empty row is well below it."""
+    sums, error = table.sum(axis=1), np.sqrt(variance.sum(axis=1))
+    frequency = np.maximum(sums, 0)
+    if frequency.sum() > 1:
+        frequency = project_to_simplex(sums)
+    low, high = shown_interval(*unified_interval(sums, error), frequency)
+    p_values = normal_tail(sums / np.sqrt(noise * table.shape[1]))
+    return Estimate(joint.estimator, joint.reports, frequency, error, low, high, benjamini_hochberg(p_values))
+
+
+def _given_rows(table: FloatArray, variance: FloatArray) -> Shares:
+    """Return the shares r of each row, (K1, K2): x(i, j) - r x(i) has the variance of its independent bits.
+
+    That is (1 - r)² v(i, j) + r² (v(i) - v(i, j)). Rows less than 1.96 standard errors above 0 say nothing:
+    shares 0, and the interval is all.
+    """
+    row, whole = table.sum(axis=1, keepdims=True), variance.sum(axis=1, keepdims=True)
+    frequency = np.zeros(table.shape)
+    for each in np.flatnonzero(row > QUANTILE_975 * np.sqrt(whole)):
+        frequency[each] = project_to_simplex(table[each] / row[each])
+    variances = (variance, np.broadcast_to(whole / 4, table.shape), whole - variance)
+    return fieller_shares(frequency, table, row, variances)
+
+
+def _by_rows(shares: Shares) -> Shares:
+    return Shares(*(column.ravel() for column in columns_of(shares)))

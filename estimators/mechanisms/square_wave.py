@@ -1,0 +1,220 @@
+"""Square Wave: a bounded number, cut into steps, is reported as a step near the true one, or another one."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.arrays import FloatArray
+from estimators.mechanisms.directed_rounding import exp_below, log_above
+from estimators.mechanisms.krr import LARGEST_EPSILON, WORDS
+
+LEAST_STEPS = 4
+LARGEST_STEPS = 512
+DEFAULT_STEPS = 256
+LARGEST_NUMBER = 1e300
+# Width of a cell as a fraction of the numbers, so that their rounding does not matter.
+LEAST_SHARE = 1e-10
+
+
+@dataclass(frozen=True)
+class SquareWave:
+    """Square Wave on integers with an integer threshold, so that its probabilities and epsilon are exact.
+
+    The range from `minimum` to `maximum` has d = `steps` cells of equal width. Reports have 2b more cells, b
+    = `half_width` before and after, and cell x of the range is number x + b among them. The 2b + 1 cells from
+    x to x + 2b are near x, the other d - 1 far. The producer reports a near cell iff a uniform 64-bit word is
+    below `threshold`, and a second word chooses it by multiply-shift: (word * cells) >> 64. At b = 0 this is
+    k-RR.
+
+    Parameters
+    ----------
+    minimum, maximum : of the numbers, in [-1e300, 1e300], minimum < maximum. Numbers beyond are taken as the
+        nearest end.
+    steps : d, cells of the range, in [4, 512].
+    half_width : b, in [0, d].
+    threshold : P(near) 2^64, integer in (0, 2^64), high enough that each near cell is likelier than any far
+        one.
+
+    Raises
+    ------
+    ValueError if a parameter is out of range.
+
+    Source: Li et al., "Estimating numerical distributions under local differential privacy" (SIGMOD 2020),
+    section 5, in the discrete form of section 5.4.
+    """
+
+    #: Name in the collection file.
+    name: ClassVar[str] = "number"
+
+    minimum: float
+    maximum: float
+    steps: int
+    half_width: int
+    threshold: int
+
+    def __post_init__(self) -> None:
+        _check_range(self.minimum, self.maximum, self.steps)
+        if not 0 <= self.half_width <= self.steps:
+            raise ValueError(f"half_width must be in [0, {self.steps}], got {self.half_width}")
+        least = _least_threshold(self.near, self.far)
+        if not least <= self.threshold < WORDS:
+            raise ValueError(f"threshold must be in [{least}, {WORDS - 1}], got {self.threshold}")
+
+    @classmethod
+    def from_epsilon(cls, minimum: float, maximum: float, steps: int, epsilon: float) -> Self:
+        """Build the Square Wave with the published b and the largest P(near) that epsilon permits.
+
+        Parameters
+        ----------
+        minimum, maximum : of the numbers, in [-1e300, 1e300], minimum < maximum.
+        steps : cells of the range, in [4, 512].
+        epsilon : privacy loss of one report, nats, in (0, 16].
+
+        Raises
+        ------
+        ValueError if a parameter is out of range, or epsilon is too small for 64-bit words.
+        """
+        if not 0 < epsilon <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon must be in (0, {LARGEST_EPSILON}], got {epsilon}")
+        _check_range(minimum, maximum, steps)
+        half_width = round(best_half_width(epsilon) * steps)
+        near, far = 2 * half_width + 1, steps - 1
+        # T ceil(2^64 / near) / ((2^64 - T) floor(2^64 / far)) <= e^epsilon, solved for the largest integer T.
+        weight = exp_below(epsilon) * (WORDS // far)
+        threshold = int(WORDS * weight / (-(-WORDS // near) + weight))
+        least = _least_threshold(near, far)
+        if threshold < least:
+            smallest = cls(minimum, maximum, steps, half_width, least).epsilon
+            raise ValueError(f"epsilon must be in [{smallest}, {LARGEST_EPSILON}], got {epsilon}")
+        return cls(minimum, maximum, steps, half_width, min(threshold, WORDS - 1))
+
+    @property
+    def near(self) -> int:
+        """Number of cells near a true one, 2b + 1."""
+        return 2 * self.half_width + 1
+
+    @property
+    def far(self) -> int:
+        """Number of cells that are not near, d - 1."""
+        return self.steps - 1
+
+    @property
+    def p(self) -> float:
+        """Mean of P(report y | truth x) over the cells y near x."""
+        return self.threshold / (WORDS * self.near)
+
+    @property
+    def q(self) -> float:
+        """Mean of P(report y | truth x) over the cells y far from x; (2b + 1) p + (d - 1) q = 1."""
+        return (WORDS - self.threshold) / (WORDS * self.far)
+
+    @property
+    def contrast(self) -> float:
+        """Difference p - q, rounded once, > 0."""
+        return (self.threshold * self.far - (WORDS - self.threshold) * self.near) / (
+            WORDS * self.near * self.far
+        )
+
+    @property
+    def width(self) -> int:
+        """Counters in one row of counts: one per reported cell, d + 2b."""
+        return self.steps + 2 * self.half_width
+
+    @property
+    def cohorts(self) -> int:
+        """Number of groups of clients that are counted separately: 1."""
+        return 1
+
+    @property
+    def channel(self) -> FloatArray:
+        """P(report y | truth x) in row y and column x, float64 (d + 2b, d): p in a band, else q."""
+        rows, columns = np.arange(self.width)[:, None], np.arange(self.steps)
+        is_near = (rows >= columns) & (rows < columns + self.near)
+        return np.where(is_near, self.p, self.q)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Privacy loss of one report, nats, rounded up: ln(P(commonest near cell) / P(rarest far cell))."""
+        common = Fraction(self.threshold * -(-WORDS // self.near))
+        return log_above(common / ((WORDS - self.threshold) * (WORDS // self.far)))
+
+    @property
+    def edges(self) -> FloatArray:
+        """Boundaries of the cells, float64 (d + 1,), ascending from `minimum` to `maximum`."""
+        shares = np.arange(self.steps + 1) / self.steps
+        return self.minimum * (1 - shares) + self.maximum * shares
+
+    def cells(self, numbers: FloatArray) -> NDArray[np.int64]:
+        """Return each number's cell: floor((number - minimum) / (maximum - minimum) d), cut to the range.
+
+        Parameters
+        ----------
+        numbers : float64 array (n,), any but NaN.
+
+        Returns
+        -------
+        int64 (n,), in [0, d).
+        """
+        inside = np.clip(numbers, self.minimum, self.maximum)
+        inside -= self.minimum
+        inside *= self.steps / (self.maximum - self.minimum)
+        return np.minimum(inside, self.steps - 1, out=inside).astype(np.int64)
+
+    def parameters(self) -> dict[str, int | str]:
+        """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""
+        return {
+            "kind": self.name,
+            "minimum": repr(float(self.minimum)),
+            "maximum": repr(float(self.maximum)),
+            "steps": self.steps,
+            "half_width": self.half_width,
+            "threshold": self.threshold,
+        }
+
+
+def best_half_width(epsilon: float) -> float:
+    """Return the b that maximizes the mutual information of a uniform number and its report.
+
+    Parameters
+    ----------
+    epsilon : privacy loss of one report, nats, > 0.
+
+    Returns
+    -------
+    Fraction of the range, in (0, 1/2]: 1/2 in the limit of epsilon 0, falling.
+
+    Source: Li et al. (SIGMOD 2020), section 5.3: (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)).
+    """
+    if epsilon < 1e-4:  # both differences cancel
+        return 0.5 - epsilon / 3
+    rest = math.expm1(epsilon) - epsilon
+    return (epsilon * math.exp(epsilon) - math.expm1(epsilon)) / (2 * math.exp(epsilon) * rest)
+
+
+def _least_threshold(near: int, far: int) -> int:
+    """Smallest T with which the rarest near cell is likelier than the commonest far one.
+
+    T floor(2^64 / near) > (2^64 - T) ceil(2^64 / far).
+    """
+    rarest_near, commonest_far = WORDS // near, -(-WORDS // far)
+    return WORDS * commonest_far // (rarest_near + commonest_far) + 1
+
+
+def _check_range(minimum: float, maximum: float, steps: int) -> None:
+    if not -LARGEST_NUMBER <= minimum < maximum <= LARGEST_NUMBER:
+        raise ValueError(
+            f"minimum must be in [-{LARGEST_NUMBER:g}, maximum) and maximum in (minimum, {LARGEST_NUMBER:g}],"
+            f" got {minimum} and {maximum}"
+        )
+    if not LEAST_STEPS <= steps <= LARGEST_STEPS:
+        raise ValueError(f"steps must be in [{LEAST_STEPS}, {LARGEST_STEPS}], got {steps}")
+    if not (maximum - minimum) / steps > LEAST_SHARE * max(abs(minimum), abs(maximum), 1e-290):
+        raise ValueError(
+            f"minimum and maximum must differ by {steps} steps above {LEAST_SHARE:g} of the larger one,"
+            f" got {minimum} and {maximum}"
+        )

@@ -1,0 +1,1 @@
+"""Tests of the epsilon of shuffled reports."""

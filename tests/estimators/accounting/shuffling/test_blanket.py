@@ -1,0 +1,61 @@
+"""Blankets: what each mechanism's reports have in common, and what is refused."""
+
+from fractions import Fraction
+
+import pytest
+
+from estimators.accounting.shuffling.blanket import ShufflingRefusedError, blanket_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
+
+BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
+FRESH: list[Mechanism] = [
+    KRR.from_epsilon(3, 1.0),
+    LocalHash.from_epsilon(1.0),
+    LocalHash.from_epsilon(4.0),
+    PairKRR.from_epsilons(3, 4, 0.5, 1.0),
+    SquareWave.from_epsilon(0.0, 1.0, 64, 1.0),
+    BLOOM,
+    OneHotPair.from_epsilon(3, 4, 1.0),
+    HotRappor.from_probabilities(10, 3, 0.0, 0.3, 0.5),
+]
+
+
+@pytest.mark.parametrize("mechanism", FRESH, ids=lambda each: each.name)
+def test_atoms_are_two_distributions_within_epsilon(mechanism: Mechanism) -> None:
+    """Both ratios times c sum to 1 (but for multiply-shift), c to less; no ratio is beyond epsilon."""
+    blanket = blanket_of(mechanism)
+    first = sum((atom.first * atom.mass for atom in blanket.atoms), Fraction(0))
+    second = sum((atom.second * atom.mass for atom in blanket.atoms), Fraction(0))
+    assert abs(first - 1) < Fraction(1, 10**15)
+    assert abs(second - 1) < Fraction(1, 10**15)
+    assert sum((atom.mass for atom in blanket.atoms), Fraction(0)) < 1
+    assert min(min(atom.first, atom.second) for atom in blanket.atoms) >= 1
+    assert blanket.epsilon == pytest.approx(mechanism.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "memoized"),
+    [
+        (LongitudinalKRR.from_epsilons(4, 4.0, 1.0), False),
+        (LongitudinalHash.from_epsilons(4.0, 1.0), False),
+        (BLOOM, True),
+        (KRR.from_epsilon(3, 1.0), True),
+    ],
+)
+def test_repeated_permanent_responses_are_refused(mechanism: Mechanism, memoized: bool) -> None:
+    with pytest.raises(ShufflingRefusedError, match="are not independent draws"):
+        blanket_of(mechanism, memoized)
+
+
+def test_very_many_bits_are_refused() -> None:
+    with pytest.raises(ShufflingRefusedError, match=r"bits that a value sets must be in \[1, 16\], got 17"):
+        blanket_of(HotRappor.from_probabilities(64, 17, 0.25, 0.35, 0.65))

@@ -1,0 +1,29 @@
+"""Epsilon among shuffled reports of which a stated share may be forged."""
+
+import pytest
+
+from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.blanket import ShufflingRefusedError
+from estimators.accounting.shuffling.honest import HonestShuffle
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+
+
+@pytest.mark.parametrize(
+    ("shuffled", "forged_share", "honest"),
+    [(1000, 0.5, 500), (10_000, 0.1, 9000), (12_345, 0.0, 12_300), (1, 0.5, 1), (7, 0.5, 3), (999, 0.0, 999)],
+)
+def test_forged_reports_are_not_counted(shuffled: int, forged_share: float, honest: int) -> None:
+    shuffle = HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, forged_share)
+    assert shuffle.honest(shuffled) == honest
+    assert shuffle.epsilon(shuffled) == shuffled_epsilon(shuffle.blanket, honest, 1e-6)
+
+
+def test_several_reports_of_a_client_in_one_shuffle_are_refused() -> None:
+    with pytest.raises(ShufflingRefusedError, match="2 reports of a client may be in one shuffle"):
+        HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, 0.5, reports_per_window=2)
+
+
+def test_memoized_reports_are_refused() -> None:
+    with pytest.raises(ShufflingRefusedError, match="are not independent draws"):
+        HonestShuffle.of(LongitudinalKRR.from_epsilons(4, 4.0, 1.0), 1e-6, 0.5, memoized=True)

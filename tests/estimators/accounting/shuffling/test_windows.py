@@ -1,0 +1,38 @@
+"""Composition over windows of shuffled reports."""
+
+import pytest
+
+from estimators.accounting.shuffling import windows as module
+from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.blanket import blanket_of
+from estimators.accounting.shuffling.windows import windows_epsilon
+from estimators.mechanisms.krr import KRR
+
+BLANKET = blanket_of(KRR.from_epsilon(16, 1.0))
+
+
+def test_one_window_is_one_report() -> None:
+    assert windows_epsilon(BLANKET, 10_000, 1e-6, 1) == shuffled_epsilon(BLANKET, 10_000, 1e-6).high
+
+
+def test_windows_add_up_to_less_than_their_sum_and_more_than_one() -> None:
+    one, four, thirty = (windows_epsilon(BLANKET, 10_000, 1e-6, windows) for windows in (1, 4, 30))
+    assert 1.9 * one < four < 2.5 * one
+    assert 2.5 * four < thirty < 30 / 4 * four
+
+
+def test_a_finer_lattice_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse = windows_epsilon(BLANKET, 10_000, 1e-6, 12)
+    monkeypatch.setattr(module, "STEPS", 512)
+    fine = windows_epsilon(BLANKET, 10_000, 1e-6, 12)
+    assert 0.98 * coarse < fine <= coarse * 1.001
+
+
+def test_few_reports_cost_no_more_than_unshuffled_ones() -> None:
+    assert windows_epsilon(BLANKET, 1, 1e-9, 3) <= 3.0000001
+
+
+@pytest.mark.parametrize("windows", [0, 10_001])
+def test_number_of_windows_is_limited(windows: int) -> None:
+    with pytest.raises(ValueError, match=rf"windows must be in \[1, 10000\], got {windows}"):
+        windows_epsilon(BLANKET, 10, 1e-6, windows)
