@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from edge.signing_key import SigningKey
+from estimators.collection import Collection
 from producers.budget.allowance import UNLIMITED, Allowance
 from producers.transport.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_text
 
@@ -63,10 +64,17 @@ def _entry(allowance: Allowance, delivery_seconds: int) -> Mapping[str, object]:
         "reports_per_window": allowance.reports_per_window,
         "budget": _budget(allowance),
         "epsilon": collection.mechanism.epsilon,
-        "epsilon_inf": None if math.isinf(allowance.epsilon_inf) else allowance.epsilon_inf,
+        "epsilon_inf": None if math.isinf(allowance.epsilon_unchanged) else allowance.epsilon_unchanged,
         "epsilon_per_report": allowance.epsilon_per_report,
         "memoized": allowance.memoized,
+        **_fields(collection),
     }
+
+
+def _fields(collection: Collection) -> Mapping[str, object]:
+    """The two fields of a pair: labels of pairs do not say where the first field's value ends."""
+    listed = [{"values": field.values, "other": field.other} for field in collection.fields]
+    return {"fields": listed} if listed else {}
 
 
 def _budget(allowance: Allowance) -> Mapping[str, object] | None:

@@ -89,7 +89,9 @@ def open_signing_key(default: Path, given: Path | None) -> SigningKey:
             )
         if is_missing and create_private(path, _new()):
             _log.warning(
-                "created a new signing key, %s: back it up; clients that pin it accept no other", path
+                "created a new signing key, %s: back it up, and copy it to all other edges; clients that "
+                "pin it accept no other",
+                path,
             )
         pem = read_private(path, MOST_BYTES + 1)
     try:

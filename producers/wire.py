@@ -6,8 +6,10 @@ Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
     8  8  fingerprint        16  8  window start, unix seconds          24  4  reports n     28  4  width
     32 16 random pack id     48  4  CRC-32C of all but these four bytes 52 … payload
 
-The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR and longitudinal k-RR, width = k) or n rows of
-width / 8 bytes, bit 0 lowest (RAPPOR of any kind, width = bits).
+The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR and longitudinal k-RR, width = k; k-RR of pairs,
+width = K1 K2, first * K2 + second; local hashing, longitudinal or not, width = functions times buckets,
+function * buckets + bucket; Square Wave, width = reported cells) or n rows of width / 8 bytes, bit 0 lowest
+(RAPPOR of any kind, width = bits).
 """
 
 from collections.abc import Callable
@@ -20,15 +22,32 @@ from crc32c import crc32c
 from numpy.typing import NDArray
 
 from estimators.errors import DeniableError
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_bits import TwoStepBits
+from estimators.mechanisms.square_wave import SquareWave
 
 MAGIC = b"DNBL"
 VERSION = 1  # of written packs
 KRR_NUMBER = 1
 RAPPOR_NUMBER = 2
 LONGITUDINAL_KRR_NUMBER = 3
+LOCAL_HASH_NUMBER = 4
+LONGITUDINAL_HASH_NUMBER = 5
+SQUARE_WAVE_NUMBER = 6
+PAIR_NUMBER = 7
+#: Mechanisms whose reports are buckets, with a counter for each.
+BUCKET_NUMBERS = (
+    KRR_NUMBER,
+    LONGITUDINAL_KRR_NUMBER,
+    LOCAL_HASH_NUMBER,
+    LONGITUDINAL_HASH_NUMBER,
+    SQUARE_WAVE_NUMBER,
+    PAIR_NUMBER,
+)
 
 MAX_RECORD_BYTES = 1_000_000
 PACK_ID_BYTES = 16
@@ -81,7 +100,7 @@ class Pack:
 
     Parameters
     ----------
-    mechanism : KRR_NUMBER, RAPPOR_NUMBER or LONGITUDINAL_KRR_NUMBER.
+    mechanism : RAPPOR_NUMBER or one of BUCKET_NUMBERS.
     cohort : in [0, 65535].
     fingerprint : of the collection, unsigned 64-bit.
     window_start : unix seconds, in [0, MAX_WINDOW_START].
@@ -110,7 +129,7 @@ def report_bytes(mechanism: int, width: int) -> int:
     """Return the bytes of one report; 0 if no such mechanism or width exists."""
     if mechanism == RAPPOR_NUMBER:
         return width // 8 if 8 <= width <= MAX_BITS and width % 8 == 0 else 0
-    if mechanism in (KRR_NUMBER, LONGITUDINAL_KRR_NUMBER) and 2 <= width <= MAX_BUCKETS:
+    if mechanism in BUCKET_NUMBERS and 2 <= width <= MAX_BUCKETS:
         return 1 if width <= 2**8 else 2 if width <= 2**16 else 4
     return 0
 
@@ -118,16 +137,23 @@ def report_bytes(mechanism: int, width: int) -> int:
 def report_sizes(mechanism: NDArray[np.uint8], width: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return `report_bytes` of each pair, int64 (n,)."""
     bits = (mechanism == RAPPOR_NUMBER) & (width >= 8) & (width <= MAX_BITS) & (width % 8 == 0)
-    is_krr = (mechanism == KRR_NUMBER) | (mechanism == LONGITUDINAL_KRR_NUMBER)
-    krr = is_krr & (width >= 2) & (width <= MAX_BUCKETS)
+    buckets = np.isin(mechanism, BUCKET_NUMBERS) & (width >= 2) & (width <= MAX_BUCKETS)
     bucket = 1 + (width > 2**8) + 2 * (width > 2**16)
-    return np.where(bits, width // 8, np.where(krr, bucket, 0))
+    return np.where(bits, width // 8, np.where(buckets, bucket, 0))
 
 
 def mechanism_number(mechanism: Mechanism) -> int:
     """Return the header's number for this kind of mechanism."""
     if isinstance(mechanism, TwoStepBits):
         return RAPPOR_NUMBER
+    if isinstance(mechanism, SquareWave):
+        return SQUARE_WAVE_NUMBER
+    if isinstance(mechanism, LocalHash):
+        return LOCAL_HASH_NUMBER
+    if isinstance(mechanism, LongitudinalHash):
+        return LONGITUDINAL_HASH_NUMBER
+    if isinstance(mechanism, PairKRR):
+        return PAIR_NUMBER
     return LONGITUDINAL_KRR_NUMBER if isinstance(mechanism, LongitudinalKRR) else KRR_NUMBER
 
 
@@ -204,7 +230,7 @@ DECODERS: dict[int, Callable[[bytes], Pack]] = {1: _decode_1}
 
 
 def buckets(pack: Pack) -> NDArray[np.unsignedinteger]:
-    """Return the buckets of a k-RR pack: bucket_dtype(k) (n,), a view; not checked to be below k."""
+    """Return the buckets of a pack of BUCKET_NUMBERS: bucket_dtype(width) (n,), a view; not checked."""
     return np.frombuffer(pack.payload, bucket_dtype(pack.width))
 
 

@@ -9,13 +9,10 @@ export const element = (name, text = "", attributes = {}) => {
   return made;
 };
 
-export const labelOf = (entry, bucket) =>
-  entry.values.length ? entry.values[bucket] ?? "another value" : entry.other && bucket === entry.mechanism.k - 1 ? "another value" : String(bucket);
-
 /** Show a row as a value or as bits; those that differ from `before` are marked as noise. */
-export function showRow(place, entry, row, before) {
-  if (entry.mechanism.k) {
-    place.replaceChildren(element("p", labelOf(entry, bucketOf(row)), { class: "value" }));
+export function showRow(place, kind, row, before) {
+  if (kind.rows) {
+    place.replaceChildren(element("p", kind.labelOf(bucketOf(row)), { class: "value" }));
     return;
   }
   const bits = bitsOf(row), earlier = before && bitsOf(before);

@@ -1,12 +1,11 @@
 // The page /try: a visitor picks a value and sees what would leave the device, randomized by the client's own code.
 
-import { bar, element, labelOf, showBytes, showRow } from "./draw.js";
+import { bar, element, showBytes, showRow } from "./draw.js";
+import { kindOf } from "./kinds.js";
 import { beliefs, bitsOf, bucketOf, logProbability, ofBits } from "./observer.js";
-import { encodeUpload, freshWords, randomBytes, readCollection, readList, responderOf } from "./parts.js";
+import { encodeUpload, freshWords, mechanisms, memoryOf, randomBytes, readCollection, readList } from "./parts.js";
 
 const SHOWN_VALUES = 12;
-/** For texts of a collection without candidates. */
-const WORDS = ["example.org", "example.net", "example.com", "localhost"];
 /** What an answer means, by reason of the edge or by status. */
 const REFUSALS = {
   too_late: "The window of this report has passed, so it can no longer count. It was not taken: make a fresh one.",
@@ -60,7 +59,7 @@ async function begin() {
   }
   entries = list.collections.flatMap((entry) => {
     try {
-      return [{ ...entry, read: readCollection(entry) }];
+      return [{ ...entry, read: readCollection(entry, mechanisms) }];
     } catch {
       return []; // of a kind that the client does not know
     }
@@ -74,18 +73,18 @@ async function begin() {
 
 /** Show the fields of another collection. */
 function choose() {
-  const entry = entries[byId("collection").selectedIndex], { k } = entry.mechanism;
-  const [randomize, cohort] = responderOf(entry.read, secret, "device");
-  present = { entry, randomize, cohort };
-  const isListed = entry.values.length > 0;
-  byId("listed").hidden = !isListed;
-  byId("typed").hidden = isListed;
-  byId("compared").hidden = Boolean(k);
-  const labels = [...entry.values, ...(entry.other ? ["another value"] : [])];
-  byId("choice").replaceChildren(...labels.map((label) => element("option", label)));
-  const [example, ...others] = examples[entry.name] ?? WORDS;
-  byId("text").value = k ? "0" : example;
-  byId("text").inputMode = k ? "numeric" : "text";
+  const entry = entries[byId("collection").selectedIndex], kind = kindOf(entry, examples[entry.name]);
+  const [, , , , parameters, responder] = entry.read._mechanism;
+  present = { entry, kind, randomize: responder(memoryOf(secret, "device", entry.name, parameters)) };
+  byId("listed").hidden = !kind.choices;
+  byId("typed").hidden = Boolean(kind.choices);
+  byId("compared").hidden = Boolean(kind.compared || kind.choices);
+  byId("choice").multiple = Boolean(kind.isSet);
+  byId("choice").replaceChildren(...(kind.choices ?? []).map((label) => element("option", label)));
+  if (kind.choices) byId("choice").selectedIndex = 0;
+  const [example, ...others] = kind.examples ?? [""];
+  byId("text").value = example;
+  byId("text").inputMode = kind.inputMode ?? "text";
   byId("others").value = others.join(", ");
   const times = Math.exp(entry.epsilon);
   byId("promise").replaceChildren("ε = ", element("strong", entry.epsilon.toFixed(2)),
@@ -95,26 +94,41 @@ function choose() {
 
 /** The value as the visitor gave it, as the client takes it. */
 function ownValue() {
-  const { entry } = present;
-  if (entry.values.length) return entry.values[byId("choice").selectedIndex] ?? "\u0000 not listed";
-  return entry.mechanism.k ? Math.trunc(Number(byId("text").value)) || 0 : byId("text").value;
+  const { kind } = present, { selectedOptions } = byId("choice");
+  return kind.valueOf(kind.choices ? [...selectedOptions].map((each) => each.index) : byId("text").value);
+}
+
+/** The true row of a value. A hash function drawn for each report is that of the present one. */
+function rowOf(value) {
+  const { kind, randomize, rows: [report] } = present;
+  if (!kind.functionOf) return randomize(value)(freshWords)[2];
+  // The smallest word that chooses the function; those drawn after it do not matter.
+  const functions = BigInt(present.entry.mechanism.hash_functions), number = BigInt(kind.functionOf(bucketOf(report)));
+  let word = (number * 2n ** 64n + functions - 1n) / functions;
+  return randomize(value)((count) => {
+    const words = word === null ? freshWords(count) : Uint32Array.of(Number(word & 0xffffffffn), Number(word >> 32n));
+    word = null;
+    return words;
+  })[2];
 }
 
 /** Values to compare: label, and true row. */
 function compared() {
-  const { entry, randomize } = present, { k } = entry.mechanism;
-  const rowOf = (value) => randomize(value)(freshWords)[2];
-  if (!k) {
-    const words = [ownValue(), ...byId("others").value.split(",").map((word) => word.trim()).filter(Boolean)];
+  const { kind, rows: [report, , truth] } = present;
+  if (kind.compared) {
+    const own = bucketOf(truth), bytes = truth.length;
+    return kind.compared(own, bucketOf(report)).map((number) => ({
+      label: kind.labelOf(number), isOwn: number === own, truth: Uint8Array.from({ length: bytes }, (_, i) => Math.floor(number / 256 ** i)),
+    }));
+  }
+  if (!kind.choices) {
+    const words = [byId("text").value, ...byId("others").value.split(",").map((word) => word.trim()).filter(Boolean)];
     return [...new Set(words)].slice(0, SHOWN_VALUES).map((word, i) => ({ label: word || "(empty)", truth: rowOf(word), isOwn: !i }));
   }
-  const own = bucketOf(present.rows[2]), seen = bucketOf(present.rows[0]);
-  const numbers = k <= SHOWN_VALUES ? [...Array(k).keys()] : [...new Set([own, seen, ...Array(SHOWN_VALUES).keys()])].slice(0, SHOWN_VALUES);
-  const bytes = present.rows[2].length;
-  return numbers.map((number) => ({
-    label: labelOf(entry, number), isOwn: number === own,
-    truth: Uint8Array.from({ length: bytes }, (_, i) => Math.floor(number / 256 ** i)),
-  }));
+  const chosen = [...byId("choice").selectedOptions].map((each) => each.index);
+  const labels = chosen.map((place) => kind.choices[place]).join(", ") || "(none)";
+  const others = [...kind.choices.keys()].filter((place) => chosen.length !== 1 || place !== chosen[0]).slice(0, SHOWN_VALUES - 1);
+  return [{ label: labels, truth, isOwn: true }, ...others.map((place) => ({ label: kind.choices[place], truth: rowOf(kind.valueOf([place])), isOwn: false }))];
 }
 
 function restart() {
@@ -138,27 +152,24 @@ const FIRST_NOTES = {
 };
 
 function show() {
-  const { entry, rows: [report, permanent, truth] } = present, { k, permanent_threshold } = entry.mechanism;
-  const hasPermanent = !k || permanent_threshold !== undefined;
-  byId("permanent-step").hidden = !hasPermanent;
-  showRow(byId("truth"), entry, truth);
-  showRow(byId("permanent"), entry, permanent, truth);
-  showRow(byId("report"), entry, report, permanent);
-  byId("truth-note").textContent = k ? `One of ${k.toLocaleString("en")} values.`
-    : `“${ownValue()}” sets ${bitsOf(truth).reduce((sum, bit) => sum + bit, 0)} of ${entry.mechanism.bits} bits, for the cohort ${present.cohort} of this device.`;
+  const { entry, kind, rows: [report, permanent, truth, cohort = 0] } = present;
+  byId("permanent-step").hidden = Boolean(kind.isFresh ?? (kind.rows && entry.mechanism.permanent_threshold === undefined));
+  showRow(byId("truth"), kind, truth);
+  showRow(byId("permanent"), kind, permanent, truth);
+  showRow(byId("report"), kind, report, permanent);
+  byId("truth-note").textContent = kind.noteOf(truth, byId("text").value, cohort);
   byId("permanent-note").textContent = FIRST_NOTES[entry.memoized];
-  byId("report-note").textContent = k
-    ? bucketOf(report) === bucketOf(truth) ? "By chance, the truth. Nobody but you can tell." : "By chance, not the truth. Nobody but you can tell."
-    : "Every bit was drawn again. Bits with a frame differ from the step before.";
+  byId("report-note").textContent = !kind.rows ? "Every bit was drawn again. Bits with a frame differ from the step before."
+    : `By chance, ${bucketOf(report) === bucketOf(truth) ? "" : "not "}the truth. Nobody but you can tell.`;
   showBeliefs();
   showUpload();
   showMany();
 }
 
 function showBeliefs() {
-  const { entry, rows: [report] } = present, { k } = entry.mechanism;
+  const { entry, kind, rows: [report] } = present;
   const values = compared(), logs = values.map(({ truth }) => logProbability(entry, truth, report));
-  const isWhole = k && k <= values.length, after = beliefs(logs);
+  const isWhole = kind.rows && kind.rows <= values.length, after = beliefs(logs);
   byId("beliefs").replaceChildren(...values.map(({ label, isOwn }, i) => {
     const row = element("tr", "", isOwn ? { "data-own": "" } : {}), belief = element("td"), cell = element("div", "", { class: "belief" });
     cell.append(bar(after[i]), percent(after[i]));
@@ -174,26 +185,26 @@ function showBeliefs() {
 }
 
 function showUpload() {
-  const { entry, cohort, rows: [report] } = present, { k, bits } = entry.mechanism;
+  const { entry, kind, rows: [report, , , cohort = 0] } = present, [number, width] = entry.read._mechanism;
   const start = Math.floor(Date.now() / 1000 / entry.window_seconds) * entry.window_seconds;
-  present.upload = encodeUpload(randomBytes(16), entry.read._fingerprint, entry.read._kind, cohort, start, k || bits, report);
+  present.upload = encodeUpload(randomBytes(16), entry.read._fingerprint, number, cohort, start, width, report);
   showBytes(byId("bytes"), byId("legend"), present.upload, {
     format: ["format", "DNBU, version 1, one group"],
     id: ["upload id", "random, so that a repeated upload counts once"],
     collection: ["collection", `${entry.name}, by the hash of its parameters`],
-    cohort: ["kind, cohort", k ? "of the mechanism; k values have one cohort" : `of the mechanism; cohort ${cohort} of ${entry.mechanism.cohorts}`],
+    cohort: ["kind, cohort", kind.rows || kind.choices ? "of the mechanism, which has one cohort" : `of the mechanism; cohort ${cohort} of ${entry.mechanism.cohorts}`],
     window: ["window", `of ${duration(entry.window_seconds)}, began ${new Date(start * 1000).toISOString().slice(0, start % 60 ? 19 : 16).replace("T", " ")} UTC; no other time is sent`],
-    shape: ["shape", `1 report, ${k ? `${k} values` : `${bits} bits`}`],
-    report: ["report", k ? labelOf(entry, bucketOf(report)) : `${bits} bits, as above`],
+    shape: ["shape", `1 report, ${kind.shape}`],
+    report: ["report", kind.rows ? kind.labelOf(bucketOf(report)) : `${kind.shape}, as above`],
     checksum: ["checksum", "CRC-32C"],
   });
 }
 
 function showMany() {
-  const { entry, reports } = present, { k } = entry.mechanism, count = reports.length;
+  const { entry, kind, reports } = present, count = reports.length;
   byId("made").textContent = `${count.toLocaleString("en")} ${count === 1 ? "report" : "reports"} so far, none sent by itself`;
-  if (!k) {
-    const sums = reports.map(bitsOf).reduce((sum, bits) => sum.map((each, i) => each + bits[i]), Array(entry.mechanism.bits).fill(0));
+  if (!kind.rows) {
+    const sums = reports.map(bitsOf).reduce((sum, bits) => sum.map((each, i) => each + bits[i]), Array(8 * reports[0].length).fill(0));
     const least = Math.min(...sums), most = Math.max(...sums);
     const grid = element("div", "", { class: `bits${sums.length > 256 ? " wide" : ""}`, role: "img", "aria-label": "How often each bit was 1" });
     grid.append(...sums.map((each) => {
@@ -211,7 +222,8 @@ function showMany() {
   const tally = new Map();
   for (const report of reports) tally.set(bucketOf(report), (tally.get(bucketOf(report)) ?? 0) + 1);
   const top = [...tally].sort((a, b) => b[1] - a[1]).slice(0, SHOWN_VALUES), rows = element("div", "", { class: "rows" });
-  for (const [bucket, times] of top) rows.append(element("span", labelOf(entry, bucket)), bar(times / count), element("span", percent(times / count)));
+  if (kind.isOrdered) top.sort((a, b) => a[0] - b[0]);
+  for (const [bucket, times] of top) rows.append(element("span", kind.labelOf(bucket)), bar(times / count), element("span", percent(times / count)));
   byId("tally").replaceChildren(rows);
   byId("many-note").textContent = entry.memoized
     ? "They approach the permanent response, which may be another than your value: nobody can tell."

@@ -198,7 +198,7 @@ class RequestHandler:
         try:
             return check_upload(body, self._terms, unix_seconds)
         except UploadError as bad:
-            return error(400, f"the body is not an upload of this version: {bad.reason}")
+            return error(400, f"the body is not an upload of this version: {bad}")
 
     def _of_path(self, request: Request) -> Answer:
         path, method = request.path, request.method

@@ -15,9 +15,17 @@ export interface Options {
   sendOnLeave?: boolean;
   /** Report nothing under Global Privacy Control or Do Not Track, unless the person opted in. Default true. */
   honorPrivacySignals?: boolean;
+  /** Mechanisms beside k-RR and Bloom RAPPOR: `mechanisms` of mechanisms.min.js. Default: none. */
+  mechanisms?: Mechanisms;
   /** Default: IndexedDB. */
   storage?: Storage;
 }
+
+/** From an entry of the list, how to randomize for it; undefined if the mechanism is another one. */
+export type Mechanisms = (entry: any) => unknown;
+
+/** Text, an integer or a number; two texts for a pair of fields; several texts for k-hot RAPPOR. */
+export type Value = string | number | bigint | readonly string[] | ReadonlySet<string>;
 
 /** One record, changed atomically. */
 export interface Storage {
@@ -45,7 +53,7 @@ export interface Client {
    * Throws DeniableError, whose reason is type (of the value), unknown_collection, unsupported, epsilon, signature,
    * revision, unreachable or storage.
    */
-  report(collection: string, value: string | number | bigint): Promise<Outcome>;
+  report(collection: string, value: Value): Promise<Outcome>;
   /** Send everything that waits, now, but not before a pause that the edge asked for; how many uploads still wait. */
   flush(): Promise<number>;
   /** Delete everything, in other tabs too, and remember only that the person opted out. */

@@ -7,11 +7,12 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.accounting.accountant import allowed_reports, costs, epsilon_inf, most_reports
+from estimators.accounting.accountant import Subject, allowed_reports, costs, epsilon_inf, most_reports
+from estimators.accounting.changing_buckets import hashed_subject
 from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.mechanism import OneStep
 from producers.budget.client_balance import ENDLESS, SpendingTerms
 
 FINGERPRINT_BYTES = 8
@@ -26,11 +27,15 @@ STATED_DELTA = 1e-6
 class Budget:
     """The privacy loss that all reports of one client in one period may cost together, for one value.
 
+    Of `local-hash-longitudinal`, for values that change (see LongitudinalHash).
+
     Parameters
     ----------
     epsilon : nats, in (0, inf).
     delta : in (0, 1).
     period_seconds : at least 1. A period is floor(unix time / period_seconds).
+    changes : only of longitudinal local hashing: how many changes of a client's bucket the budget covers, at
+        least 0; None for any number. Further ones are not refused, since that would depend on values.
 
     Raises
     ------
@@ -40,8 +45,11 @@ class Budget:
     epsilon: float
     delta: float
     period_seconds: int
+    changes: int | None = None
 
     def __post_init__(self) -> None:
+        if self.changes is not None and self.changes < 0:
+            raise ValueError(f"changes of a budget must be at least 0, got {self.changes}")
         if not 0 < self.epsilon < math.inf:
             raise ValueError(f"epsilon of a budget must be in (0, inf), got {self.epsilon}")
         if not 0 < self.delta < 1:
@@ -62,7 +70,7 @@ class Allowance:
 
     Raises
     ------
-    ValueError if reports_per_window is out of range.
+    ValueError if reports_per_window is out of range, or the budget has changes that the mechanism has not.
     """
 
     collection: Collection
@@ -74,6 +82,12 @@ class Allowance:
             raise ValueError(
                 f"reports_per_window must be in [1, {LARGEST_REPORTS_PER_WINDOW}],"
                 f" got {self.reports_per_window}"
+            )
+        mechanism = self.collection.mechanism
+        has_changes = self.budget is not None and self.budget.changes is not None
+        if has_changes and not isinstance(mechanism, LongitudinalHash):
+            raise ValueError(
+                f"changes of a budget need mechanism {LongitudinalHash.name}, got {mechanism.name}"
             )
 
     def check_own_clients(self) -> None:
@@ -91,11 +105,19 @@ class Allowance:
             )
 
     @cached_property
+    def _subject(self) -> Subject:
+        """What is accounted."""
+        mechanism = self.collection.mechanism
+        if isinstance(mechanism, LongitudinalHash):
+            return hashed_subject(mechanism, None if self.budget is None else self.budget.changes)
+        return mechanism
+
+    @cached_property
     def memoized(self) -> bool:
         """Whether all reports of a client and value share one permanent response."""
         mechanism = self.collection.mechanism
-        always = isinstance(mechanism, LongitudinalKRR)
-        return always or (self.collection.memoize and not isinstance(mechanism, KRR))
+        always = isinstance(mechanism, LongitudinalKRR | LongitudinalHash)
+        return always or (self.collection.memoize and not isinstance(mechanism, OneStep))
 
     @cached_property
     def epsilon_per_report(self) -> float:
@@ -108,7 +130,7 @@ class Allowance:
         only through the permanent response, so n times the loss of the second step bounds them.
         """
         mechanism = self.collection.mechanism
-        if isinstance(mechanism, LongitudinalKRR):
+        if isinstance(mechanism, LongitudinalKRR | LongitudinalHash):
             return mechanism.instantaneous.epsilon
         return mechanism.epsilon
 
@@ -124,8 +146,17 @@ class Allowance:
 
     @cached_property
     def epsilon_inf(self) -> float:
-        """Bound for any number of reports at delta = 0; inf unless memoized."""
-        return epsilon_inf(self.collection.mechanism, self.memoized) if self.memoized else math.inf
+        """Bound for any number of reports at delta = 0; inf unless memoized.
+
+        Of longitudinal local hashing, for reports of as many buckets as the budget covers.
+        """
+        return epsilon_inf(self._subject, self.memoized) if self.memoized else math.inf
+
+    @property
+    def epsilon_unchanged(self) -> float:
+        """Bound for any number of reports about an unchanged value, at delta = 0; inf unless memoized."""
+        mechanism = self.collection.mechanism
+        return mechanism.epsilon_inf if isinstance(mechanism, LongitudinalHash) else self.epsilon_inf
 
     def levels(self, carried: NDArray[np.floating]) -> NDArray[np.int64]:
         """Return the share of the budget spent under earlier parameters, in 64ths, rounded up: [0, LEVELS].
@@ -160,7 +191,7 @@ class Allowance:
         if level >= LEVELS:
             return 0
         left = self.budget.epsilon * (1 - level / LEVELS)
-        return _allowed(self.collection.mechanism, left, self.budget.delta, self.memoized)
+        return _allowed(self._subject, left, self.budget.delta, self.memoized)
 
     @property
     def delta(self) -> float:
@@ -170,21 +201,21 @@ class Allowance:
     def epsilon(self, reports: int) -> float:
         """Return the joint loss of this many reports of one client about one value, at `delta`; 0 for none.
 
-        Exact as far as the accountant goes (`most_reports`); beyond, the bound for delta = 0.
+        Of longitudinal local hashing, about values that change. Exact as far as the accountant goes
+        (`most_reports`); beyond, the bound for delta = 0.
         """
-        mechanism = self.collection.mechanism
         bound = min(reports * self.epsilon_per_report, self.epsilon_inf)
-        if not 0 < reports <= most_reports(mechanism, self.memoized):
+        if not 0 < reports <= most_reports(self._subject, self.memoized):
             return bound
-        return min(bound, _cost(mechanism, reports, self.delta, self.memoized))
+        return min(bound, _cost(self._subject, reports, self.delta, self.memoized))
 
 
 @cache
-def _allowed(mechanism: Mechanism, epsilon: float, delta: float, memoized: bool) -> int:
-    allowed = allowed_reports(mechanism, epsilon, delta, memoized)["exact"]
+def _allowed(subject: Subject, epsilon: float, delta: float, memoized: bool) -> int:
+    allowed = allowed_reports(subject, epsilon, delta, memoized)["exact"]
     return UNLIMITED if allowed is None else allowed
 
 
 @cache
-def _cost(mechanism: Mechanism, reports: int, delta: float, memoized: bool) -> float:
-    return costs(mechanism, reports, delta, memoized)["exact"]
+def _cost(subject: Subject, reports: int, delta: float, memoized: bool) -> float:
+    return costs(subject, reports, delta, memoized)["exact"]

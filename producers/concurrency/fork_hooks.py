@@ -1,5 +1,9 @@
 """Hooks before and after a fork, for objects that have threads and open files."""
 
+# What threads of a producer would import later: a fork at that moment would leave the child a module that is
+# half imported. Looking up a host's address needs `idna`, and the child would remember its half import as an
+# unknown encoding; numpy imports `ma` on the first call of `unique`.
+import encodings.idna  # noqa: F401
 import os
 import threading
 import time
@@ -7,8 +11,6 @@ from collections.abc import Sequence
 from typing import Protocol
 from weakref import WeakSet
 
-# numpy imports this on the first call of `unique`: a fork at that moment would leave the child an import lock
-# that nobody releases.
 import numpy.ma  # noqa: F401
 
 from producers.concurrency.synchronization import Latch

@@ -103,3 +103,10 @@ class Memory:
         if clients is None or not self._memoize:
             return fresh
         return RepeatedWords(self._word_key, mac(self._seed_key, [clients, *values()]))
+
+
+def number_blocks(numbers: NDArray[np.int64]) -> Blocks:
+    """Return the blocks that identify values given by their numbers, uint64 (n, 2), from int64 (n,)."""
+    blocks = np.zeros((len(numbers), 2), np.uint64)
+    blocks[:, 0] = numbers.view(np.uint64)
+    return blocks

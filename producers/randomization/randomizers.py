@@ -1,14 +1,18 @@
 """The randomizers: every probability that privacy depends on, beside the line that implements it.
 
 Pure functions of values and words. Each draws the same words and does the same work whatever the values.
-Source: Kairouz et al. (k-RR); Erlingsson, Pihur and Korolova, CCS 2014, section 3 (RAPPOR).
+Sources: Kairouz et al. (k-RR); Erlingsson, Pihur and Korolova, CCS 2014, section 3 (RAPPOR); Wang et al.,
+USENIX Security 2017, section 4.4 (local hashing); Li et al., SIGMOD 2020, section 5 (Square Wave).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.mechanisms.hashing.hash_functions import HashFunctions
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor_bits import TwoStepBits
+from estimators.mechanisms.square_wave import SquareWave
 from producers.randomization.randomness import Words, below
 from producers.wire import bucket_dtype
 
@@ -42,6 +46,91 @@ def randomize_krr(values: NDArray[np.int64], mechanism: KRR, words: Words) -> ND
     lie = below(words.words64(values.shape), mechanism.k - 1)
     lie += lie >= truth
     return np.where(keep, truth, lie).astype(bucket_dtype(mechanism.k))
+
+
+def randomize_pair(
+    firsts: NDArray[np.int64], seconds: NDArray[np.int64], mechanism: PairKRR, words: Words
+) -> NDArray[np.unsignedinteger]:
+    """k-ary randomized response of two fields: each by its own, with words of its own.
+
+    Parameters
+    ----------
+    firsts, seconds : int64 (n,), true buckets in [0, K1) and in [0, K2).
+    mechanism : PairKRR.
+    words : as `randomize_krr` of the first field, then as that of the second one.
+
+    Returns
+    -------
+    bucket_dtype(K1 K2) (n,), reported first * K2 + reported second.
+
+    Raises
+    ------
+    ValueError if a value is not a bucket.
+    """
+    first = randomize_krr(firsts, mechanism.first, words).astype(np.uint32)
+    second = randomize_krr(seconds, mechanism.second, words)
+    # The two draws share no word, so P(first, second | truth) is the product of both probabilities.
+    return (first * np.uint32(mechanism.second.k) + second).astype(bucket_dtype(mechanism.width))
+
+
+def randomize_square_wave(
+    cells: NDArray[np.int64], mechanism: SquareWave, words: Words
+) -> NDArray[np.unsignedinteger]:
+    """Square Wave: a cell near the true one, or one that is far from it.
+
+    Parameters
+    ----------
+    cells : int64 (n,), true cells in [0, d).
+    mechanism : SquareWave.
+    words : one 64-bit word per report, then another one.
+
+    Returns
+    -------
+    bucket_dtype(d + 2b) (n,), the reported cells.
+
+    Raises
+    ------
+    ValueError if a value is not a cell.
+    """
+    if cells.size and not (cells.min() >= 0 and cells.max() < mechanism.steps):
+        raise ValueError(f"every value must be a cell in [0, {mechanism.steps - 1}]")
+    # P(word < threshold) = threshold / 2^64: the report is near.
+    is_near = words.words64(cells.shape) < np.uint64(mechanism.threshold)
+    truth, word = cells.astype(np.uint64), words.words64(cells.shape)
+    # Uniform over the 2b + 1 near cells, which begin at the truth, each within 2^-64.
+    near = below(word, mechanism.near)
+    near += truth
+    # Uniform over 0 … d-2; numbers not below the first near cell move up behind the last one.
+    far = below(word, mechanism.far)
+    far += np.uint64(mechanism.near) * (far >= truth)
+    return np.where(is_near, near, far).astype(bucket_dtype(mechanism.width))
+
+
+def randomize_hashed(
+    values: NDArray[np.uint64], functions: HashFunctions, response: KRR, words: Words
+) -> NDArray[np.unsignedinteger]:
+    """Local hashing: the number of a uniformly drawn hash function, and k-RR of the value's bucket under it.
+
+    The function does not depend on the value, so a report costs what its k-RR costs.
+
+    Parameters
+    ----------
+    values : uint64 (n,), `HashFunctions.words` of the true values.
+    functions : of the collection: C functions into g buckets.
+    response : k-RR of the g buckets.
+    words : one 64-bit word per report for its function, then as `randomize_krr`.
+
+    Returns
+    -------
+    bucket_dtype(C g) (n,), function * g + reported bucket.
+    """
+    mechanism = functions.mechanism
+    # Each function has floor or ceil of 2^64 / C words: its probability is within 2^-64 of 1 / C.
+    function = below(words.words64(values.shape), mechanism.hash_functions)
+    bucket = randomize_krr(functions.buckets(values, function.view(np.int64)), response, words)
+    function *= np.uint64(mechanism.hash_buckets)
+    function += bucket
+    return function.astype(bucket_dtype(mechanism.width))
 
 
 def permanent(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words) -> NDArray[np.uint8]:

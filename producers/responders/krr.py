@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from producers.randomization.permanent_responses import Blocks, Memory
+from producers.randomization.permanent_responses import Blocks, Memory, number_blocks
 from producers.randomization.randomizers import randomize_krr
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Responses, chunks
+from producers.responders.batch import Batch, Responses, chunks, in_one_cohort
 from producers.responders.buckets import Buckets
 from producers.responders.validation import clients_of
 from producers.wire import bucket_dtype
@@ -43,7 +43,7 @@ class KRRResponder:
         for part in chunks(len(numbers), NUMBER_BYTES):
             placed = self._buckets.place(settled[part], self._words)
             reports[part] = randomize_krr(placed, self._mechanism, self._words)
-        return _alone(reports)
+        return in_one_cohort(reports)
 
 
 class LongitudinalResponder:
@@ -78,22 +78,11 @@ class LongitudinalResponder:
         reports = np.empty(len(numbers), bucket_dtype(self._mechanism.k))
         for part in chunks(len(numbers), NUMBER_BYTES):
             reports[part] = self._reports(settled[part], None if owners is None else owners[part])
-        return _alone(reports)
+        return in_one_cohort(reports)
 
     def _reports(self, numbers: NDArray[np.int64], owners: Blocks | None) -> NDArray[np.unsignedinteger]:
-        kept = self._memory.words(owners, lambda: [_number_blocks(numbers)], self._words)
+        kept = self._memory.words(owners, lambda: [number_blocks(numbers)], self._words)
         # An UNKNOWN value gets its bucket from the same words: one value, one response.
         placed = self._buckets.place(numbers, kept)
         responses = randomize_krr(placed, self._mechanism.permanent, kept)
         return randomize_krr(responses.astype(np.int64), self._mechanism.instantaneous, self._words)
-
-
-def _number_blocks(numbers: NDArray[np.int64]) -> Blocks:
-    blocks = np.zeros((len(numbers), 2), np.uint64)
-    blocks[:, 0] = numbers.view(np.uint64)
-    return blocks
-
-
-def _alone(reports: NDArray[np.unsignedinteger]) -> Responses:
-    """Return reports in the only cohort."""
-    return np.zeros(len(reports), np.uint16), reports.view(np.uint8).reshape(len(reports), reports.itemsize)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.collection import Collection
-from estimators.mechanisms.bloom_filter import numbered_rows
+from estimators.mechanisms.hashing.bloom_filter import numbered_rows
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers.randomization.aes import BLOCK_BYTES
@@ -115,14 +115,14 @@ class HotResponder:
 
         def respond(part: slice) -> Responses:
             start, stop, _ = part.indices(len(sizes))
-            rows = self._rows(numbers[ends[start] : ends[stop]], sizes[part])
+            settled = self._buckets.settle(numbers[ends[start] : ends[stop]])
+            rows = self._rows(settled, sizes[part])
             return self._respond(rows, owners and owners[part])
 
         return Batch(len(sizes), owners, respond)
 
-    def _rows(self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _rows(self, settled: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the bits of each value, uint8 (n, bits // 8), from all buckets and each value's `sizes`."""
-        settled = self._buckets.settle(numbers)
         rows = np.zeros((len(sizes), self._mechanism.bits // 8), np.uint8)
         bits = np.where(settled == UNKNOWN, 0, 1 << (settled & 7)).astype(np.uint8)
         np.bitwise_or.at(rows, (np.repeat(np.arange(len(sizes)), sizes), settled >> 3), bits)

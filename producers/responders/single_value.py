@@ -3,6 +3,7 @@
 As in `validation`, only types are checked, and no message contains a value, a client or a time.
 """
 
+import math
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,15 @@ class _Unchecked:
 
 
 def value_rule(collection: Collection) -> ValueRule:
-    """Return the rule for values of a collection: text, an integer, or a set of text."""
+    """Return the rule for values of a collection: text, an integer, a number, a pair or a set of text."""
     what = f"a value of {collection.name}"
     mechanism = collection.mechanism
     if isinstance(mechanism, HotRappor) and mechanism.hot > 1:
         return ValueRule(_Unchecked, lambda value: _text_set(what, value))
+    if collection.fields:
+        return ValueRule(_Unchecked, lambda value: _text_pair(what, value))
+    if isinstance(mechanism, SquareWave):
+        return ValueRule(float, lambda value: number(what, value))
     if isinstance(mechanism, KRR | LongitudinalKRR) and not collection.values:
         return ValueRule(int, lambda value: _integer(what, value))
     return ValueRule(str, lambda value: text(what, value))
@@ -59,10 +65,27 @@ def _integer(what: str, value: object) -> int:
     return int(value)
 
 
+def number(what: str, value: object) -> float:
+    """Return a number as one of type `float` itself, infinite beyond its range; TypeError if it is none."""
+    if not isinstance(value, float | int | np.integer | np.floating) or isinstance(value, bool):
+        raise TypeError(f"{what} must be a number, got {type(value).__name__}; convert it: float('9')")
+    try:
+        return float.__float__(value) if isinstance(value, float) else float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _text_set(what: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, AbstractSet | list | tuple):
         raise TypeError(f"{what} must be a set, list or tuple of text, got {type(value).__name__}")
     return tuple(text(f"each item of {what}", item) for item in tuple(value))
+
+
+def _text_pair(what: str, value: object) -> tuple[str, str]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError(f"{what} must be a tuple of two texts, got {type(value).__name__}")
+    first, second = (text(f"each item of {what}", item) for item in tuple(value))
+    return first, second
 
 
 def unix_seconds(at: object) -> float:

@@ -11,25 +11,27 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.bloom_filter import numbered
+from estimators.mechanisms.hashing.bloom_filter import numbered
 from producers.wire import MAX_WINDOW_START
 
-#: One value: text, an integer, or a set of text.
-EventValue: TypeAlias = str | int | np.integer | AbstractSet[str] | Sequence[str]
+#: One value: text, a number, or a set of text.
+EventValue: TypeAlias = str | float | np.integer | np.floating | AbstractSet[str] | Sequence[str]
 #: Unix seconds of one event; None for now.
 EventTime: TypeAlias = float | np.integer | np.floating | None
-#: One value, or several: text, integers, or sets of text.
+#: One value, or several: text, numbers, or sets of text.
 Values: TypeAlias = (
     str
-    | int
+    | float
     | np.integer
+    | np.floating
     | AbstractSet[str]
     | Sequence[str]
-    | Sequence[int]
+    | Sequence[float]
     | Sequence[AbstractSet[str]]
     | Sequence[Sequence[str]]
     | NDArray[np.str_]
     | NDArray[np.integer]
+    | NDArray[np.floating]
     | NDArray[np.object_]
 )
 #: The client of each value; None if each value is from a different client.
@@ -38,6 +40,8 @@ Clients: TypeAlias = str | Sequence[str] | NDArray[np.str_] | NDArray[np.object_
 Times: TypeAlias = (
     float | np.integer | np.floating | Sequence[float] | NDArray[np.integer] | NDArray[np.floating] | None
 )
+
+_BEYOND = 2**1023  # any range ends below it, and a float holds it
 
 
 def texts(what: str, given: object) -> list[str]:
@@ -100,6 +104,32 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     return members, np.fromiter(map(len, listed), np.int64, len(listed))
 
 
+def text_pairs(what: str, given: object) -> tuple[list[str], list[str]]:
+    """Return values that are pairs of texts, as the first texts and the second ones.
+
+    Parameters
+    ----------
+    what : name of the values.
+    given : one tuple of two texts, or a list, tuple or one-dimensional array of tuples or lists of two.
+
+    Raises
+    ------
+    TypeError if it is or holds anything else; it names `what` and the type.
+    """
+    is_one = isinstance(given, tuple) and len(given) == 2 and all(isinstance(item, str) for item in given)
+    listed: list[Any] = [given] if is_one else _listed(what, given, "a tuple of two texts", "such tuples")
+    for item in listed:
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            got = (
+                f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else _types([item])
+            )
+            raise TypeError(f"{what} must be tuples of two texts, got {got}; a value is ('AA', 'JFK')")
+    firsts, seconds = [item[0] for item in listed], [item[1] for item in listed]
+    _check_texts(what, firsts)
+    _check_texts(what, seconds)
+    return firsts, seconds
+
+
 def _check_texts(what: str, items: list[Any]) -> None:
     try:
         "".join(items)  # accepts only text, and is many times faster than a loop
@@ -129,6 +159,27 @@ def integers(what: str, given: object) -> NDArray[np.integer]:
         return np.array([max(-(2**63), min(int(item), 2**63 - 1)) for item in listed], np.int64)
 
 
+def numbers(what: str, given: object) -> NDArray[np.float64]:
+    """Return numbers, given as one or a list, tuple or one-dimensional array of them, as float64 (n,).
+
+    Integers beyond the largest float become infinite.
+
+    Raises
+    ------
+    TypeError if it is or contains anything else, bool included; it names `what` and the type.
+    """
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuf":
+        return given.astype(np.float64)
+    listed: list[Any] = [given] if _is_number(given) else _listed(what, given, "a number", "numbers")
+    if not set(map(type, listed)) <= {int, float} and not all(map(_is_number, listed)):
+        got = _types(item for item in listed if not _is_number(item))
+        raise TypeError(f"{what} must be numbers, got {got}; convert them: float('9')")
+    try:
+        return np.array(listed, np.float64)
+    except OverflowError:
+        return np.array([max(-_BEYOND, min(item, _BEYOND)) for item in listed], np.float64)
+
+
 def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         return cast("list[Any]", given.tolist())
@@ -137,6 +188,10 @@ def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
     raise TypeError(
         f"{what} must be {one}, or a list, tuple or array of {several}, got {type(given).__name__}"
     )
+
+
+def _is_number(item: object) -> bool:
+    return isinstance(item, float | int | np.integer | np.floating) and not isinstance(item, bool)
 
 
 def _is_integer(item: object) -> bool:

@@ -56,14 +56,20 @@ def _of_mechanism(here: Publication, there: Publication) -> Iterator[_Difference
     mine, other = here.parameters.mechanism, there.parameters.mechanism
     if mine.get("kind") != other.get("kind"):
         yield _line("mechanism", mine.get("kind"), other.get("kind"))
-    name = "epsilon" if mine.get("kind") == other.get("kind") == "k-rr" else "epsilon_one"
+    is_same = mine.get("kind") == other.get("kind")
+    is_fresh = is_same and mine.get("kind") in ("k-rr", "k-rr-pair", "local-hash", "number", "one-hot-pair")
+    name = "epsilon" if is_fresh else "epsilon_one"
     if _digits(here.epsilon) != _digits(there.epsilon):
         yield _line(name, _digits(here.epsilon), _digits(there.epsilon))
     bounds = here.epsilon_inf, there.epsilon_inf
     if None not in bounds and _digits(bounds[0]) != _digits(bounds[1]):  # else memoize or mechanism differs
         yield _line("epsilon_inf", _digits(bounds[0]), _digits(bounds[1]))
     for key in sorted(mine.keys() & other.keys()):
-        if mine[key] != other[key] and key not in ("kind", *SIZES) and not key.endswith("threshold"):
+        if (
+            mine[key] != other[key]
+            and key not in ("kind", "half_width", *SIZES)
+            and not key.endswith("threshold")
+        ):
             yield _line(key, mine[key], other[key])
 
 
@@ -105,7 +111,7 @@ def _of_thresholds(here: Publication, there: Publication) -> Iterator[_Differenc
 
 
 def _size(parameters: PublishedParameters) -> object:
-    """Return the number of values without `other`; None for Bloom RAPPOR, which has no list."""
+    """Return the number of values without `other`; None for mechanisms that take any text."""
     for key in SIZES:
         if isinstance(size := parameters.mechanism.get(key), int):
             return size - parameters.other

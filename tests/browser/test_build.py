@@ -1,4 +1,4 @@
-"""The files that ship are what the build makes of the sources, and the module is below 12 kB."""
+"""The files that ship are what the build makes of the sources, and each module is below 12 kB."""
 
 import gzip
 import json
@@ -10,6 +10,7 @@ from tests.support.needed import missing, tool
 from tests.support.paths import REPOSITORY
 
 MODULE = BROWSER / "deniable.min.js"
+MECHANISMS = BROWSER / "mechanisms.min.js"
 PARTS = REPOSITORY / "edge" / "try_page" / "parts.js"
 PACKAGE = json.loads((BROWSER / "package.json").read_text())
 
@@ -21,6 +22,16 @@ def test_module_is_small_and_has_no_dependency():
     assert b"import" not in text.replace(b"importKey", b"")
     assert re.search(rb"export\{\w+ as DeniableError,\w+ as memoryStorage,\w+ as open\};\s*$", text)
     assert "dependencies" not in PACKAGE
+
+
+def test_module_of_mechanisms_is_small_and_has_one_export():
+    text = MECHANISMS.read_bytes()
+    assert len(text) < 12_000
+    assert len(gzip.compress(text, 9)) < 4_000
+    assert b"import" not in text
+    assert re.search(rb"export\{\w+ as mechanisms\};\s*$", text)
+    types = (BROWSER / "mechanisms.d.ts").read_text()
+    assert "export const mechanisms: Mechanisms;" in types
 
 
 def test_types_name_every_option_and_export():
@@ -51,13 +62,18 @@ def test_shipped_files_are_built_from_the_sources(tmp_path):
         [installed, "--version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert found == version, f"run npm install --no-package-lock in {BROWSER}"
-    for scripts, shipped in ((("bundle", "join"), MODULE), (("try",), PARTS)):
+    built = {
+        ("bundle", "join"): MODULE,
+        ("mechanisms", "join-mechanisms"): MECHANISMS,
+        ("try",): PARTS,
+    }
+    for scripts, shipped in built.items():
         made = tmp_path / shipped.name
         for script in scripts:
             program, *words = PACKAGE["scripts"][script].split()
             assert program == "esbuild"
             options = [each for each in words if not each.startswith("--outfile=")]
-            given = [str(made) if each == MODULE.name else each for each in options]
+            given = [str(made) if each == shipped.name else each for each in options]
             subprocess.run(
                 [installed, *given, f"--outfile={made}"], cwd=BROWSER, check=True, capture_output=True
             )

@@ -40,4 +40,4 @@ def test_open_client_keeps_no_process_alive():
 
 def test_every_scenario_is_run():
     assert json.loads(run("client.mjs", "names", lists_for_scripts())) == SCENARIOS
-    assert len(SCENARIOS) >= 24
+    assert len(SCENARIOS) >= 27

@@ -6,13 +6,21 @@ from fractions import Fraction
 
 import pytest
 
-from estimators.collection import Collection
+from edge.collection_list import collection_list
+from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.directed_rounding import exp_below
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import Allowance, Budget
 from tests.support.edge.browser.expected import entry, plain_entry, signing_key
+from tests.support.edge.browser.lists import allowances
 from tests.support.edge.browser.node import JavaScriptError, asked, run
 from tests.support.paths import VECTORS
 
@@ -92,7 +100,32 @@ MECHANISMS = [
     Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65),
     Rappor.from_probabilities(4096, 8, 2, 0.7, 0.01, 0.02),
     Rappor.from_probabilities(128, 16, 8, 0.0, 0.25, 0.75),
+    LocalHash.from_epsilon(1.0),
+    LocalHash.from_epsilon(6.0),
+    LongitudinalHash.from_epsilons(4.0, 1.0),
+    LongitudinalHash.from_epsilons(3.0, 2.0, None, 53),
+    SquareWave.from_epsilon(0, 1, 4, 0.1),
+    SquareWave.from_epsilon(-0.5, 719.5, 256, 2.0),
+    SquareWave.from_epsilon(0, 1, 512, 12.0),
+    PairKRR.from_epsilons(3, 3, 1.0, 2.0),
+    PairKRR.from_epsilons(3, 2, 0.1, 8.0),
+    HotRappor.from_probabilities(3, 1, 0.25, 0.35, 0.65),
+    HotRappor.from_probabilities(3, 2, 0.5, 0.25, 0.75),
+    OneHotPair.from_epsilon(3, 3, 1.0),
+    OneHotPair.from_epsilon(4, 2, 5.0),
 ]
+LISTED = ("a", "b", "c")
+
+
+def collection_of(mechanism, memoize=False):
+    """A collection with the values that a mechanism needs."""
+    if isinstance(mechanism, PairKRR | OneHotPair):
+        fields = tuple(
+            Field(name, LISTED[: k - 1], True) for name, k in zip("xy", mechanism.shape, strict=True)
+        )
+        return Collection("c", mechanism, pair_labels(*fields), fields=fields)
+    values = LISTED if isinstance(mechanism, HotRappor) else ()
+    return Collection("c", mechanism, values, memoize=memoize)
 
 
 @pytest.mark.parametrize("memoize", [False, True])
@@ -101,7 +134,7 @@ def test_loss_is_computed_from_the_thresholds(javascript, mechanism, memoize):
     """Never below the exact loss, and above it by less than a part in 10^8."""
     if memoize and getattr(mechanism, "flip_threshold", 1) == 0:
         memoize = False
-    collection = Collection("c", mechanism, memoize=memoize)
+    collection = collection_of(mechanism, memoize)
     allowance = Allowance(collection, None)
     epsilon = mechanism.epsilon
     limits = [epsilon, epsilon * (1 - 1e-12), epsilon / 2, epsilon + 1]
@@ -129,14 +162,37 @@ def test_limit_is_compared_without_an_error_of_rounding(javascript, k):
         assert javascript.ask("epsilon", entry=entry, limits=[1.0])["within"] == [expected]
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SquareWave.from_epsilon(0, 1, 64, 1.0),
+        SquareWave.from_epsilon(0, 1, 300, 1.0),
+        LocalHash.from_epsilon(1.0),
+        LocalHash.from_epsilon(1.0, None, 7),
+    ],
+    ids=str,
+)
+def test_further_limits_are_compared_without_an_error_of_rounding(javascript, mechanism):
+    """The threshold is the largest that keeps epsilon 1 within 1; the next one is above."""
+    for number, expected in ((mechanism.threshold, True), (mechanism.threshold + 1, False)):
+        entry = plain_entry(collection_of(mechanism), KEY)
+        entry["mechanism"]["threshold"] = str(number)
+        assert javascript.ask("epsilon", entry=entry, limits=[1.0])["within"] == [expected]
+
+
 def changed(mechanism, memoize=False, values=(), **parameters):
-    entry = plain_entry(Collection("c", mechanism, memoize=memoize), KEY)
+    entry = plain_entry(collection_of(mechanism, memoize), KEY)
     entry["mechanism"] |= parameters
     return entry | ({"values": list(values)} if values else {})
 
 
+def of_field(values=("a", "b"), other=True):
+    return {"values": list(values), "other": other}
+
+
 KRR_5, BLOOM = KRR.from_epsilon(5, 1.0), MECHANISMS[6]
 LONGITUDINAL = MECHANISMS[4]
+HASH, KEPT_HASH, NUMBER, PAIR, HOT, BIT_PAIR = (MECHANISMS[place] for place in (9, 11, 14, 16, 18, 20))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +212,47 @@ LONGITUDINAL = MECHANISMS[4]
         changed(BLOOM, p_threshold="0"),
         changed(BLOOM, p_threshold=str(BLOOM.q_threshold)),
         changed(BLOOM, q_threshold=str(2**32)),
+        changed(BLOOM, bits=127),
         changed(Rappor.from_probabilities(8, 1, 1, 0.5, 0.2, 0.8), kind="rappor-hot"),
+        changed(HASH, threshold=str(2**64 // HASH.hash_buckets)),
+        changed(HASH, threshold=str(2**64)),
+        changed(HASH, hash_buckets=1),
+        changed(HASH, hash_buckets=257),
+        changed(HASH, hash_functions=0),
+        changed(HASH, hash_functions=HASH.hash_functions + 1),
+        changed(HASH, hash_functions=HASH.hash_functions * 2**10),
+        changed(HASH, kind="local-hash-longitudinal"),
+        changed(KEPT_HASH, permanent_threshold=str(2**64)),
+        changed(KEPT_HASH, permanent_threshold="0"),
+        changed(KEPT_HASH, instantaneous_threshold="1"),
+        changed(NUMBER, threshold="1"),
+        changed(NUMBER, threshold=str(2**64)),
+        changed(NUMBER, threshold="-1"),
+        changed(NUMBER, steps=3),
+        changed(NUMBER, steps=513),
+        changed(NUMBER, steps=255.5),
+        changed(NUMBER, half_width=-1),
+        changed(NUMBER, half_width=257),
+        changed(NUMBER, minimum="719.5"),
+        changed(NUMBER, minimum="NaN"),
+        changed(NUMBER, maximum="Infinity"),
+        changed(PAIR, first_threshold=str(2**64)),
+        changed(PAIR, second_threshold=str(2**64 // 3)),
+        changed(PAIR, first_threshold=None),
+        changed(PAIR, first_k=4),
+        changed(PAIR) | {"fields": []},
+        changed(PAIR) | {"fields": [of_field(other=1), of_field()]},
+        changed(PAIR) | {"fields": [of_field(values=["a", 5]), of_field()]},
+        changed(BIT_PAIR, second_k=4),
+        changed(BIT_PAIR, p_threshold=str(BIT_PAIR.q_threshold)),
+        changed(BIT_PAIR, q_threshold=str(2**32)),
+        changed(HOT, flip_threshold=str(2**31)),
+        changed(HOT, p_threshold="0"),
+        changed(HOT, q_threshold=str(2**32)),
+        changed(HOT, hot=0),
+        changed(HOT, hot=4),
+        changed(HOT, buckets=4),
+        changed(HOT, values=["a", "b"]),
     ],
     ids=lambda entry: f"{entry['mechanism']}",
 )
@@ -202,11 +298,13 @@ def test_budget_that_is_not_whole_is_never_no_budget(javascript, name):
 
 @pytest.mark.all
 def test_mutated_lists_are_refused_by_the_clients_own_error_alone():
-    """4,000 signed lists with fields that are missing, or of other types and ranges.
+    """4,000 signed lists of all mechanisms, with fields that are missing, or of other types and ranges.
 
     The script fails on any other error, and if a collection is accepted whose limits are none.
     """
-    counts = json.loads(run("fuzz_list.mjs", body(), "4000"))
+    asked = [Allowance(collection_of(each), None) for each in (HASH, KEPT_HASH, NUMBER, PAIR, HOT, BIT_PAIR)]
+    mutated = collection_list(7, [*allowances(), LIMITED, *asked], 10, KEY).body.decode()
+    counts = json.loads(run("fuzz_list.mjs", mutated, "4000"))
     assert counts["read"] > 1000
     assert counts["signature"] > 200
     assert counts["unsupported"] > 1000

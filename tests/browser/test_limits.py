@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
 from tests.support.edge.browser.expected import entry, signing_key
 from tests.support.edge.browser.node import asked
@@ -35,6 +37,8 @@ ALLOWANCES = [
     allowance(KRR.from_epsilon(4, 2.0), Budget(5.0, 1e-6, 600), 2),
     allowance(LongitudinalKRR.from_epsilons(3, 2.0, 1.0), Budget(1.5, 1e-6, 1800), 3),
     allowance(KRR.from_epsilon(4, 1.0), Budget(3.5, 1e-6, 300)),
+    allowance(LongitudinalHash.from_epsilons(2.0, 1.0), Budget(3.0, 1e-6, 600), 2),
+    allowance(SquareWave.from_epsilon(0, 1, 16, 1.0), Budget(3.5, 1e-6, 600), 2),
 ]
 ENTRIES = [entry(each, KEY, delivery_seconds=0) for each in ALLOWANCES]
 

@@ -10,7 +10,7 @@ from estimators.mechanisms.krr import KRR
 from producers.budget.allowance import Allowance
 from producers.transport.uploads.upload import decode_upload
 from tests.support.aggregator.browser import PICTURES, Watched
-from tests.support.edge.browser.lists import SITES, allowances
+from tests.support.edge.browser.lists import SITES, allowances, further_allowances
 from tests.support.edge.served import served
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
@@ -21,7 +21,7 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 800}
 
 @pytest.fixture(scope="module")
 def edge():
-    with served(allowances=allowances(), try_files=try_files()) as found:
+    with served(allowances=(*allowances(), *further_allowances()), try_files=try_files()) as found:
         yield found
 
 
@@ -79,6 +79,50 @@ def test_text_shows_bits_and_ratios_within_epsilon(shown):
             each.collection.mechanism.epsilon for each in allowances() if each.collection.name == "remembered"
         )
         assert 1 <= ratio <= 2.7183**epsilon + 0.05
+    shown.page.click("#hundred")
+    assert text(shown, "#made").startswith("106 reports so far")
+
+
+#: What is given for each further collection, and what its true value is called.
+GIVEN = {
+    "hashed": ("text", "JFK", r"bucket \d of function [\d,]+"),
+    "kept": ("text", "JFK", r"bucket \d of function [\d,]+"),
+    "minutes": ("text", "50", "46.9 to 56.3"),
+    "route": ("choice", "B6 / LGA", "B6 / LGA"),
+    "routes": ("choice", ["B6 / LGA"], None),
+    "plan": ("choice", "b", None),
+    "plans": ("choice", ["a", "c"], None),
+}
+
+
+@pytest.mark.parametrize("allowance", further_allowances(), ids=lambda each: each.collection.name)
+def test_further_mechanisms(shown, allowance):
+    """The shown bytes decode to a report; no ratio of two values exceeds e^epsilon."""
+    collection = allowance.collection
+    field, given, truth = GIVEN[collection.name]
+    shown.page.select_option("#collection", collection.name)
+    if field == "text":
+        shown.page.fill("#text", given)
+    else:
+        shown.page.select_option("#choice", given)
+    if truth is None:
+        assert shown.page.locator("#truth .bits .one").count() == len(given)
+    else:
+        assert re.fullmatch(truth, text(shown, "#truth"))
+    for _ in range(5):
+        shown.page.click("#again")
+        beliefs = [float(each.removeprefix("< ").removesuffix(" %")) for each in shares(shown)]
+        assert len(beliefs) >= 4
+        assert abs(sum(beliefs) - 100) < 0.1 * len(beliefs)
+        said = text(shown, "#learns")
+        ratio = 1.0 if "equally often" in said else float(re.search(r"would give it ([\d.]+) times", said)[1])
+        assert ratio <= 2.7183**collection.mechanism.epsilon + 0.05
+        (group,) = decode_upload(bytes.fromhex(text(shown, "#bytes"))).groups
+        assert (group.fingerprint, group.width, group.reports) == (
+            collection.fingerprint,
+            collection.width,
+            1,
+        )
     shown.page.click("#hundred")
     assert text(shown, "#made").startswith("106 reports so far")
 

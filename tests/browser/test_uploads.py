@@ -1,7 +1,8 @@
 """Uploads of the browser client are those of Python; its decoder refuses what Python's does."""
 
+import hmac
 import json
-from hashlib import blake2b, md5
+from hashlib import blake2b, md5, sha256
 
 import pytest
 
@@ -113,4 +114,23 @@ def test_md5_is_md5(javascript, size):
 def test_blake2b_is_blake2b(javascript, size):
     data, key = bytes(i * 7 % 256 for i in range(size)), bytes(range(32))
     expected = blake2b(data, key=key, person=b"deniable-seed", digest_size=16).hexdigest()
-    assert javascript.ask("blake2b", data=data.hex(), key=key.hex(), person="deniable-seed") == expected
+    assert (
+        javascript.ask("blake2b", size=16, data=data.hex(), key=key.hex(), person="deniable-seed") == expected
+    )
+
+
+def test_blake2b_without_a_key_and_of_another_size(javascript):
+    """As keys of kept hash functions are made: of texts of more than one block, too."""
+    for length in (1, 128, 129, 300):
+        data = bytes(i * 7 % 256 for i in range(length))
+        found = javascript.ask("blake2b", size=8, data=data.hex(), key="", person="")
+        assert found == blake2b(data, digest_size=8).hexdigest()
+
+
+@pytest.mark.parametrize("size", [0, 1, 55, 56, 57, 63, 64, 65, 119, 120, 1000])
+def test_sha256_and_hmac_are_those(javascript, size):
+    data = bytes(i * 7 % 256 for i in range(size))
+    assert javascript.ask("sha256", data=data.hex()) == sha256(data).hexdigest()
+    for key in (bytes(range(8)), bytes(range(32)), bytes(range(64))):
+        found = javascript.ask("hmac", data=data.hex(), key=key.hex())
+        assert found == hmac.digest(key, data, "sha256").hex()

@@ -18,7 +18,7 @@ from tests.support.processes import wait_until
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 PARTITIONS = 2
-REPORTS = 12
+REPORTS, KINDS = 12, 5
 FILE = """revision: 1
 kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: {partitions}}}
 edge: {{uploads_per_minute: 0, allow_origins: ["{origin}"]}}
@@ -27,7 +27,15 @@ collections:
      grace_seconds: 600, reports_per_window: 100, budget: none}}
   - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
      candidates: [JFK, LGA], window_seconds: 3600, grace_seconds: 600, reports_per_window: 100, budget: none}}
+  - {{name: minutes, mechanism: number, minimum: 0, maximum: 600, epsilon: 2.0, window_seconds: 3600,
+     grace_seconds: 600, reports_per_window: 100, budget: none}}
+  - {{name: origin, mechanism: local-hash-longitudinal, epsilon_inf: 4.0, epsilon_one: 1.0,
+     candidates: [JFK, LGA], window_seconds: 3600, grace_seconds: 600, reports_per_window: 100, budget: none}}
+  - {{name: route, mechanism: k-rr-pair, epsilon: 2.0, window_seconds: 3600, grace_seconds: 600,
+     reports_per_window: 100, budget: none,
+     fields: [{{name: carrier, values: [AA, B6]}}, {{name: to, values: [JFK, LGA], other: false}}]}}
 """
+FURTHER = {"minutes": 227.5, "origin": "JFK", "route": ["AA", "nobody's"]}
 
 
 @pytest.fixture
@@ -75,9 +83,11 @@ def test_reports_of_a_page_stand_in_the_topic(browser, broker, scene, origin):
     child = start()
     with browser.new_context() as context:
         page = context.new_page()
-        open_client(page, origin, f"http://127.0.0.1:{port}", key_of(port))
+        open_client(page, origin, f"http://127.0.0.1:{port}", key_of(port), isFull=True)
         for number in range(REPORTS):
             assert report(page, "airline", ["AA", "B6", "other", "nobody's"][number % 4]) == "queued"
+            for name, value in FURTHER.items():
+                assert report(page, name, value) == "queued"
         assert wait_until(lambda: status(page)["queued"] == 0)
         stop([child])
         for _ in range(REPORTS):
@@ -86,10 +96,10 @@ def test_reports_of_a_page_stand_in_the_topic(browser, broker, scene, origin):
         assert status(page)["queued"] == REPORTS
         start()
         assert wait_until(lambda: status(page)["queued"] == 0, 60)
-        assert status(page)["counts"] == {"sent": 2 * REPORTS}
+        assert status(page)["counts"] == {"sent": KINDS * REPORTS}
     uploads, _ = written(broker, loaded.topics.uploads, PARTITIONS)
     decoded = [decode_upload(each) for each in uploads]
-    assert len(decoded) == len({each.upload_id for each in decoded}) == 2 * REPORTS
+    assert len(decoded) == len({each.upload_id for each in decoded}) == KINDS * REPORTS
     fingerprints = {each.name: each.fingerprint for each in loaded.collections}
     found = [upload.groups[0].fingerprint for upload in decoded]
     assert {name: found.count(number) for name, number in fingerprints.items()} == dict.fromkeys(

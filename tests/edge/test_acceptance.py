@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.intake.acceptance import check_groups, check_upload
+from edge.intake.acceptance import check_groups, check_upload, group_terms
+from estimators.collection import Collection
+from estimators.mechanisms.square_wave import SquareWave
 from producers.transport.uploads.upload import (
     MAX_UPLOAD_BYTES,
     UploadError,
@@ -169,3 +171,13 @@ def _seconds(body):
     for _ in range(200):
         check_upload(body, TERMS, NOW)
     return (time.perf_counter() - began) / 200
+
+
+def test_cells_of_a_number_are_taken_up_to_the_last_reported_one():
+    delay = Collection("delay", SquareWave.from_epsilon(0.0, 1.0, 16, 1.0), window_seconds=WINDOW_SECONDS)
+    terms = group_terms([delay], 0)
+    for cell in range(256):
+        body = upload(group(delay, bytes([cell]), start=START), upload_id=bytes(16))
+        rejected = () if cell < delay.width else ((0, "bad_value"),)
+        assert check_upload(body, terms, NOW).rejected == rejected
+    assert delay.width == 24

@@ -10,6 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from deploy.config.file import load
 from edge.collection_list import collection_list
 from edge.signing_key import parse_signing_key
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.matrix.pair import PairKRR
+from producers.budget.allowance import Allowance
 from tests.support.paths import VECTORS
 
 VECTOR = json.loads((VECTORS / "collection_list.json").read_text())
@@ -58,6 +61,18 @@ def test_entries_state_the_fields_of_the_file(loaded, built):
             is_text = isinstance(entry["mechanism"][name], str)
             assert (str(value) if is_text else value) == entry["mechanism"][name]
             assert is_text == (name.endswith("threshold") or name == "kind")
+
+
+def test_fields_of_a_pair_are_listed_and_of_nothing_else(built):
+    """Labels of pairs could be cut in two ways: 'a / b' and 'c', or 'a' and 'b / c'."""
+    fields = (Field("x", ("a", "b / c"), True), Field("y", ("d",), True))
+    pair = Collection("p", PairKRR.from_epsilons(3, 2, 1.0, 1.0), pair_labels(*fields), fields=fields)
+    key = parse_signing_key(VECTOR["signing_key"].encode())
+    answer = collection_list(1, [Allowance(pair, None)], 10, key).body
+    (entry,) = json.loads(json.loads(answer)["signed"])["collections"]
+    assert entry["fields"] == [{"values": ["a", "b / c"], "other": True}, {"values": ["d"], "other": True}]
+    assert len(entry["values"]) == 6
+    assert all("fields" not in each for each in json.loads(json.loads(built.body)["signed"])["collections"])
 
 
 def test_only_memoized_collections_bound_all_reports(built):

@@ -102,7 +102,7 @@ def test_undecodable_body():
     answer = post(b"secret bytes")
     assert (answer.status, json.loads(answer.body)) == (
         400,
-        {"error": "the body is not an upload of this version: malformed"},
+        {"error": "the body is not an upload of this version: malformed, it does not begin like one"},
     )
     assert post(good()[:4] + b"\x02" + good()[5:]).body.endswith(b'unsupported_version"}')
 

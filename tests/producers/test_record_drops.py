@@ -88,7 +88,7 @@ def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monk
         refused = sum(count for (each, _), count in counters.refused.items() if each == name)
         assert counters.stored[name] + counters.dropped[name] + refused == recorded[name]
         assert min(counters.stored[name], counters.dropped[name]) > 0
-    assert counters.stored["carrier"] <= 4 * 30
+    assert counters.stored["carrier"] <= 4 * 20 * 2  # the next window may begin meanwhile
     assert {reason for _, reason in counters.refused} >= {"over_window", "too_late"}
     assert counters.acknowledged == counters.stored
     assert reports(kafka) == sum(counters.stored.values())

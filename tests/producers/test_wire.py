@@ -10,10 +10,14 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers import wire
 from producers.wire import Pack, WireError, bit_rows, buckets, decode, encode, partition_of
 from tests.support.paths import VECTORS
@@ -96,7 +100,7 @@ def test_checksum_is_crc_32c():
 
 @st.composite
 def packs(draw):
-    mechanism = draw(st.sampled_from([wire.KRR_NUMBER, wire.RAPPOR_NUMBER, wire.LONGITUDINAL_KRR_NUMBER]))
+    mechanism = draw(st.sampled_from([wire.RAPPOR_NUMBER, *wire.BUCKET_NUMBERS]))
     if mechanism == wire.RAPPOR_NUMBER:
         width = 8 * draw(st.integers(1, 512))
     else:
@@ -201,3 +205,7 @@ def test_mechanism_numbers():
     assert wire.mechanism_number(Rappor.from_probabilities(8, 1, 1, 0.5, 0.25, 0.75)) == 2
     assert wire.mechanism_number(HotRappor.from_probabilities(8, 1, 0.5, 0.25, 0.75)) == 2
     assert wire.mechanism_number(LongitudinalKRR.from_epsilons(4, 2.0, 1.0)) == 3
+    assert wire.mechanism_number(SquareWave.from_epsilon(0.0, 1.0, 256, 1.0)) == 6
+    assert wire.mechanism_number(PairKRR.from_epsilons(3, 4, 1.0, 1.0)) == 7
+    assert wire.mechanism_number(LocalHash.from_epsilon(1.0)) == 4
+    assert wire.mechanism_number(LongitudinalHash.from_epsilons(2.0, 1.0)) == 5

@@ -5,21 +5,21 @@ import { deliveryOf } from "./delivery.js";
 import { DeniableError, attempt, check } from "./errors.js";
 import { charge } from "./limits.js";
 import { listOf } from "./list.js";
-import { responderOf } from "./randomization/responders.js";
+import { memoryOf } from "./randomization/memory.js";
 import { freshWords, randomBytes, uniform } from "./randomization/words.js";
 import { secretOf } from "./secret.js";
-import { floor, min, now, world } from "./short.js";
+import { floor, isText, min, now, world } from "./short.js";
 import { indexedDbStorage } from "./storage.js";
 import { encodeUpload } from "./upload.js";
 
 /** @param {any} options */
 export const open = async ({
   edge: address, publicKey, maxEpsilon, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave = true, honorPrivacySignals = true,
-  storage,
+  mechanisms, storage,
 }) => {
   // Without the slash at its end, so that it names one storage.
   const edge = `${address}`.replace(/\/$/, ""), own = `deniable ${edge}`;
-  check(/^http(s:\/\/.|:\/\/(localhost|127\.[\d.]+|\[::1])([:/]|$))/.test(edge), "option", "edge must be an https URL, or http to this machine");
+  check(/^http(s:\/\/.|:\/\/(localhost|127\.[\d.]+|\[::1])([:/]|$))/.test(edge), "option", "edge must be https, or on this machine");
   const { document, navigator } = world;
   const isSignalled = honorPrivacySignals && (navigator?.globalPrivacyControl || navigator?.doNotTrack > 0);
   /** @type {Record<string, number>} */
@@ -59,12 +59,14 @@ export const open = async ({
     const entry = entries.find((each) => each?.name === name);
     check(entry, "unknown_collection", `no collection ${name}`);
     if (!entry._prepared) {
-      const collection = readCollection(entry), most = maxEpsilon?.[name] ?? maxEpsilon;
-      check(most > 0 && collection._isAtMost(min(most, 64)), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon`);
+      const collection = readCollection(entry, mechanisms), most = maxEpsilon?.[name] ?? maxEpsilon;
+      const [, , , , parameters, responder, isAtMost] = collection._mechanism;
+      check(most > 0 && isAtMost(min(most, 64)), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon`);
       const [epoch, secret] = await secretOf(storage, change, isOut);
-      entry._prepared = [collection, ...responderOf(collection, secret, "device"), epoch];
+      entry._prepared = [collection, responder(memoryOf(secret, "device", name, parameters)), epoch];
     }
-    const [collection, responder, cohort, epoch] = entry._prepared;
+    const [collection, responder, epoch] = entry._prepared, [number, width, takes, isRight] = collection._mechanism;
+    check(isRight(value), "type", `a value of ${name} must be ${takes}, got ${typeof value}`);
     const respond = responder(value), took = delivery._taking();
     /** @type {any} */
     let upload;
@@ -72,15 +74,14 @@ export const open = async ({
       if (isOut(state)) return "opted_out";
       // Another tab opted out and in again.
       if (state.secret?.[0] !== epoch) return "";
-      const { window_seconds } = collection, at = now(), start = floor(at / window_seconds) * window_seconds;
-      const expires = start + window_seconds + collection.grace_seconds;
+      const { _window, _grace } = collection, at = now(), start = floor(at / _window) * _window, expires = start + _window + _grace;
       const balance = charge(collection, state.spent?.[name], start, at);
-      if (typeof balance === "string") return balance;
+      if (isText(balance)) return balance;
       state.spent = { ...state.spent, [name]: balance };
       const id = randomBytes(16);
-      const row = respond(freshWords)[0];
-      const body = encodeUpload(id, collection._fingerprint, collection._kind, cohort, start, collection.k || collection.bits, row);
-      const due = at + uniform() * min(maxDelaySeconds, window_seconds, (expires - at) / 2);
+      const [row, , , cohort] = respond(freshWords);
+      const body = encodeUpload(id, collection._fingerprint, number, cohort, start, width, row);
+      const due = at + uniform() * min(maxDelaySeconds, _window, (expires - at) / 2);
       upload = { id: id.join(), body, due, expires };
       if ((state.queue ??= []).push(upload) > maxUploads) {
         state.queue.shift();

@@ -3,11 +3,11 @@
  *
  * @typedef {object} Group reports of one collection, one window and one cohort
  * @property {bigint} fingerprint unsigned 64 bits
- * @property {number} mechanism 1 for k-RR, 2 for RAPPOR, 3 for longitudinal k-RR
+ * @property {number} mechanism 1 to 7, 2 for RAPPOR of any kind: see docs/clients.md
  * @property {number} cohort in [0, 65535]
  * @property {number} windowStart unix seconds
  * @property {number} reports at least 1
- * @property {number} width k, or bits
+ * @property {number} width buckets, or bits
  * @property {Uint8Array} rows
  */
 
@@ -29,7 +29,7 @@ const refuse = (reason) => check(false, reason, `these bytes are no upload: ${re
 /** @param {number} mechanism @param {number} width @returns {number} bytes of one report, 0 if there is none such */
 function reportBytes(mechanism, width) {
   if (mechanism === 2) return width % 8 || width > 4096 ? 0 : width / 8;
-  if ((mechanism !== 1 && mechanism !== 3) || width < 2 || width > 2 ** 31) return 0;
+  if (mechanism < 1 || mechanism > 7 || width < 2 || width > 2 ** 31) return 0;
   return width <= 256 ? 1 : width <= 65536 ? 2 : 4;
 }
 

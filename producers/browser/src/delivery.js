@@ -10,10 +10,19 @@
 
 import { attempt } from "./errors.js";
 import { uniform } from "./randomization/words.js";
-import { max, min, now, world } from "./short.js";
+import { isText, max, min, now, world } from "./short.js";
 
-/** Nothing identifies the person: no cookies, no referrer; an answer that leads elsewhere is an error. */
-export const ANONYMOUS = /** @type {const} */ ({ credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" });
+/**
+ * Nothing identifies the person: no cookies, no referrer; an answer that leads elsewhere is an error.
+ *
+ * A request without an answer ends, too: others wait for it. Node 18 and Safari 17.3 cannot do that.
+ *
+ * @param {AbortSignal} [signal] @returns {RequestInit}
+ */
+export const anonymous = (signal) => ({
+  credentials: "omit", redirect: "error", referrerPolicy: "no-referrer",
+  signal: AbortSignal.any?.([signal ?? [], AbortSignal.timeout(10_000)].flat()) ?? signal,
+});
 
 /**
  * @param {string} edge @param {string} name of the lock
@@ -49,12 +58,12 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
   const post = async ({ id, body }, signal, keepalive) => {
     // text/plain needs no preflight. Not sendBeacon, which cannot leave out cookies.
     const response = await attempt(fetch(`${edge}/v1/reports`, {
-      ...ANONYMOUS, method: "POST", headers: { "Content-Type": "text/plain" }, body, keepalive, signal,
+      ...anonymous(signal), method: "POST", headers: { "Content-Type": "text/plain" }, body, keepalive,
     }));
     const status = response?.status;
     // A proxy answers anything with any status: only the edge's own words end an upload.
     const { error, rejected } = (response && (await attempt(response.json()))) ?? {}, reason = rejected?.[0]?.[1];
-    const words = typeof (reason ?? error) === "string" && { 200: reason, 400: reason ?? "malformed", 409: "outdated" };
+    const words = isText(reason ?? error) && { 200: reason, 400: reason ?? "malformed", 409: "outdated" };
     const what = status === 204 ? "sent" : words[status];
     // After `forget` nothing may be left behind.
     if (signal.aborted) return true;

@@ -29,13 +29,13 @@ export const charge = (collection, stored, windowStart, now) => {
   const LEVELS = 64;
   /** Above any error of the floats. */
   const ROUNDING = 1e-9;
-  const { fingerprint, budget, _perReport, _inf } = collection;
+  const { _id: fingerprint, _budget: budget, _window, _grace, _most, _mechanism: [, , , , , , , perReport, inf] } = collection;
   const period = budget ? budget.period_seconds : ENDLESS;
   /** @type {Balance[7]} */
-  const terms = [fingerprint, period, _perReport, _inf];
+  const terms = [fingerprint, period, perReport, inf];
   let [until, reports, lifetime, carried, carriedLifetime, closed, windows, old] = stored ?? [0, 0, 0, 0, 0, 0, {}, terms];
   // As of the last report that was accepted, so no window is counted from 0 again: the proof is in charging.py.
-  closed = max(closed, floor(now) - collection.window_seconds - collection.grace_seconds);
+  closed = max(closed, floor(now) - _window - _grace);
   if (windowStart < closed) return "too_late";
   // The present period began before the counted one, so what was spent in it is unknown, but not above this.
   if (old[1] < period) {
@@ -53,11 +53,11 @@ export const charge = (collection, stored, windowStart, now) => {
   until = max(until, budget ? start + period : floor(now) + 1);
   if (budget) {
     const level = carried && -floor((-carried / budget.epsilon) * LEVELS - ROUNDING);
-    const left = floor((budget.epsilon * (1 - level / LEVELS)) / _perReport);
+    const left = floor((budget.epsilon * (1 - level / LEVELS)) / perReport);
     if (reports >= (level ? left : budget.reports ?? Infinity)) return "over_budget";
   }
   const before = windows[windowStart] ?? 0;
-  if (before >= collection.reports_per_window) return "over_window";
+  if (before >= _most) return "over_window";
   for (const each in windows) if (+each < closed) delete windows[each];
   windows[windowStart] = before + 1;
   return [until, reports + 1, lifetime + 1, carried, carriedLifetime, closed, windows, terms];

@@ -1,7 +1,7 @@
 /** The present list of collections: fetched, checked, stored, and fetched again when it is old. */
 
 import { readList } from "./collections.js";
-import { ANONYMOUS } from "./delivery.js";
+import { anonymous } from "./delivery.js";
 import { attempt, check } from "./errors.js";
 import { now } from "./short.js";
 
@@ -11,7 +11,6 @@ import { now } from "./short.js";
  * @param {(state: any) => boolean} isOut whether the person takes no part
  */
 export const listOf = (edge, publicKey, change, isOut) => {
-  const TIMEOUT_MS = 10_000;
   /** Seconds until a list is asked for again; a browser's cache answers for as long as the edge says. */
   const MAX_AGE = 300;
   const address = `${edge}/v1/collections`;
@@ -23,7 +22,7 @@ export const listOf = (edge, publicKey, change, isOut) => {
   const accept = async (body) => {
     const list = await readList(body, publicKey);
     await change((state) => {
-      check(!(state.list?.[1] > list.revision), "revision", "an older list than seen");
+      check(!(state.list?.[1] > list.revision), "revision", "an older list");
       if (!state.isOut) state.list = [body, list.revision];
     });
     collections = list.collections;
@@ -32,7 +31,7 @@ export const listOf = (edge, publicKey, change, isOut) => {
   /** Fetch the list. A browser keeps it with its ETag; "no-cache" asks the edge anyway. @param {RequestCache} [cache] */
   const refresh = async (cache) => {
     old = now() + MAX_AGE;
-    const response = await attempt(fetch(address, { ...ANONYMOUS, cache, signal: AbortSignal.timeout(TIMEOUT_MS) }));
+    const response = await attempt(fetch(address, { ...anonymous(), cache }));
     check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer, or not in allow_origins"}`);
     await accept(await /** @type {Response} */ (response).text());
   };

@@ -7,8 +7,7 @@
  * and never stored. A script of the same page could compute them too, as long as it runs there.
  */
 
-import { utf8 } from "./randomization/memory.js";
-import { Bytes } from "./short.js";
+import { Bytes, utf8 } from "./short.js";
 import { randomBytes } from "./randomization/words.js";
 
 /**

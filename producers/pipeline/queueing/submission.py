@@ -131,7 +131,7 @@ class SingleReport:
     """
 
     collection: str
-    value: str | int = field(repr=False)
+    value: str | float = field(repr=False)
     client: str | None = field(repr=False)
     time: float = field(repr=False)
     pending_receipt: PendingReceipt

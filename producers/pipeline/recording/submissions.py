@@ -57,7 +57,7 @@ class Randomization:
         ----------
         collection, value, client, at : as for `Producer.report`.
         """
-        if type(value) is not self._rules.get(collection) or not isinstance(value, str | int):
+        if type(value) is not self._rules.get(collection) or not isinstance(value, str | int | float):
             return None
         if client is None:
             self.allowances[collection].check_own_clients()

@@ -71,8 +71,8 @@ class EdgeAddress:
             key = b""
         if len(key) != KEY_BYTES:
             raise ValueError(
-                "edge_public_key must be the base64 text of 32 bytes: the field public_key of the edge's "
-                f"/v1/collections, got {self.public_key!r}"
+                "edge_public_key must be the base64 text of 32 bytes that deniable edge --show-key prints, "
+                f"got {self.public_key!r}"
             )
         return key
 

@@ -47,7 +47,10 @@ CRC_BYTES = _CRC.size
 
 
 class UploadError(DeniableError, ValueError):
-    """These bytes are no upload. The message is the reason: malformed, unsupported_version or oversized."""
+    """These bytes are no upload: malformed, unsupported_version or oversized; and which check failed."""
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.args))
 
     @property
     def reason(self) -> str:
@@ -131,31 +134,35 @@ def decode_upload(data: bytes | memoryview) -> Upload:
     if len(data) > MAX_UPLOAD_BYTES:
         raise UploadError(OVERSIZED)
     if len(data) <= len(MAGIC) or data[:4] != MAGIC:
-        raise UploadError(MALFORMED)
+        raise UploadError(MALFORMED, "it does not begin like one")
     if data[4] != VERSION:
         raise UploadError(UNSUPPORTED_VERSION)
     end = len(data) - CRC_BYTES
     if end < HEADER_BYTES or _CRC.unpack_from(data, end)[0] != crc32c(memoryview(data)[:end]):
-        raise UploadError(MALFORMED)
+        raise UploadError(MALFORMED, "it is cut, or its checksum is wrong")
     _, _, count, upload_id = _HEADER.unpack_from(data)
     if not 1 <= count <= MAX_GROUPS:
-        raise UploadError(MALFORMED)
+        raise UploadError(MALFORMED, f"it must have 1 to {MAX_GROUPS} groups, got {count}")
     groups, place = [], HEADER_BYTES
     for _ in range(count):
         groups.append(_decode_group(memoryview(data)[place:end]))
         place += GROUP_BYTES + len(groups[-1].rows)
     if place != end:
-        raise UploadError(MALFORMED)
+        raise UploadError(MALFORMED, "bytes follow its last group")
     return Upload(upload_id, tuple(groups))
 
 
 def _decode_group(data: memoryview) -> UploadGroup:
     """Decode the group at the beginning of `data`, which may be followed by others."""
     if len(data) < GROUP_BYTES:
-        raise UploadError(MALFORMED)
+        raise UploadError(MALFORMED, "it has fewer groups than it says")
     fingerprint, mechanism, cohort, window_start, reports, width = _GROUP.unpack_from(data)
     size = reports * report_bytes(mechanism, width)
-    if not size or window_start > MAX_WINDOW_START or len(data) < GROUP_BYTES + size:
-        raise UploadError(MALFORMED)
+    if not size:
+        raise UploadError(MALFORMED, "a group has no reports, or no such mechanism and width exist")
+    if window_start > MAX_WINDOW_START:
+        raise UploadError(MALFORMED, f"a window must start at most at {MAX_WINDOW_START}")
+    if len(data) < GROUP_BYTES + size:
+        raise UploadError(MALFORMED, "a group has fewer rows than it says")
     rows = data[GROUP_BYTES : GROUP_BYTES + size]
     return UploadGroup(fingerprint, mechanism, cohort, window_start, reports, width, rows)

@@ -13,6 +13,7 @@ from estimators.accounting.accountant import (
     most_reports,
 )
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -45,6 +46,35 @@ def limit(rule, carried=0.0):
 def test_budget_out_of_range_is_refused(epsilon, delta, period_seconds, message):
     with pytest.raises(ValueError, match=message):
         Budget(epsilon, delta, period_seconds)
+
+
+def test_changes_are_at_least_0_and_of_longitudinal_hashing():
+    with pytest.raises(ValueError, match=r"^changes of a budget must be at least 0, got -1$"):
+        Budget(1, 1e-6, 60, -1)
+    with pytest.raises(
+        ValueError, match="changes of a budget need mechanism local-hash-longitudinal, got k-rr"
+    ):
+        allowance(KRR_MECHANISM, Budget(1, 1e-6, 60, 2))
+
+
+def test_budget_of_longitudinal_hashing_covers_the_changes_it_names():
+    """Epsilon 8 holds any number of reports in 4 of 7 buckets of epsilon 2, but not in all 7."""
+    mechanism = LongitudinalHash.from_epsilons(2.0, 1.0, None, 7)
+    rules = [allowance(mechanism, Budget(8.001, 1e-9, 60, changes)) for changes in (0, 3, 4, None)]
+    assert [rule.unspent_limit == UNLIMITED for rule in rules] == [True, True, False, False]
+    assert [rule.epsilon_inf for rule in rules] == pytest.approx([2, 8, 10, 14])
+    assert {rule.epsilon_unchanged for rule in rules} == {mechanism.epsilon_inf}
+    assert all(rule.memoized for rule in rules)
+    any_change = rules[-1]
+    assert (
+        any_change.epsilon(any_change.unspent_limit)
+        <= 8.001
+        < any_change.epsilon(any_change.unspent_limit + 1)
+    )
+    assert any_change.epsilon(10**6) == any_change.epsilon_inf == mechanism.epsilon_of_all_buckets
+    assert rules[0].epsilon(3) == allowance(mechanism.response, rules[3].budget).epsilon(3)
+    for reports in (1, 2, 5, 50):
+        assert any_change.epsilon(reports) <= reports * any_change.epsilon_per_report
 
 
 @pytest.mark.parametrize("number", [0, 65536])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from estimators.mechanisms.rappor import Rappor
 from producers.randomization.permanent_responses import Memory, RepeatedWords
 from producers.randomization.randomizers import instantaneous, permanent

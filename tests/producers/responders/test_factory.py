@@ -4,11 +4,16 @@ Most tests remove the noise (f = 0, p and q within 1e-9 of 0 and 1; k-RR with a 
 leaves the value's encoding; a test fails by chance with probability below 1e-4 x 1e-9.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from estimators.collection import Collection
-from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -31,8 +36,21 @@ ONE_HOT_OTHER = Collection("one", HotRappor.from_probabilities(10, 1, *QUIET), v
 K_HOT = Collection("k-hot", HotRappor.from_probabilities(9, 3, *QUIET), values=VALUES, memoize=True)
 K_HOT_OTHER = Collection("k", HotRappor.from_probabilities(10, 3, *QUIET), values=VALUES, other=True)
 BLOOM = Collection("bloom", Rappor.from_probabilities(16, 2, 4, *QUIET), memoize=True)
+HASHED = Collection("hashed", LocalHash(96, 7, 2**64 - 1))
+HASHED_LONG = Collection("hashed-long", LongitudinalHash(96, 7, *[2**64 - 1] * 2), memoize=True)
 NOISY = Collection("noisy", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
-KINDS = [KRR_LIST, LONGITUDINAL, ONE_HOT, ONE_HOT_OTHER, K_HOT, K_HOT_OTHER, BLOOM, NOISY]
+KINDS = [
+    KRR_LIST,
+    LONGITUDINAL,
+    ONE_HOT,
+    ONE_HOT_OTHER,
+    K_HOT,
+    K_HOT_OTHER,
+    BLOOM,
+    HASHED_LONG,
+    HASHED,
+    NOISY,
+]
 every_kind = pytest.mark.parametrize("collection", KINDS, ids=lambda collection: collection.name)
 
 
@@ -81,7 +99,7 @@ def test_values_do_not_change_the_drawn_words(collection):
         assert following[0] == following[1]
 
 
-@pytest.mark.parametrize("collection", KINDS[:-1], ids=lambda collection: collection.name)
+@pytest.mark.parametrize("collection", KINDS[:-2], ids=lambda collection: collection.name)
 def test_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
     """Each slice gets its values and clients, whatever slices came before."""
     texts = [VALUES[number % 9] for number in range(50)]
@@ -228,6 +246,59 @@ def test_memoized_response_repeats_and_unmemoized_is_fresh():
         majority = np.unpackbits(reports, axis=1, bitorder="little").mean(axis=0) > 0.5
         truth = np.unpackbits(bloom_rows(["JFK"], cohorts[:1], NOISY.mechanism)[0], bitorder="little")
         assert (majority != truth).sum() in noise
+
+
+def test_local_hashing_reports_the_bucket_under_the_drawn_function():
+    functions = hash_functions_of(HASHED.mechanism, HASHED.fingerprint)
+    texts = ["AA", "naïve", "AA", "\udc80"] * 500
+    _, reports, unknown = respond(HASHED, texts)
+    function, bucket = np.divmod(reports.view("<u2")[:, 0].astype(np.int64), 7)
+    assert bucket.tolist() == functions.buckets(functions.words(texts), function).tolist()
+    assert set(function.tolist()) == set(range(96))
+    assert unknown == 0
+
+
+def test_longitudinal_hashing_reports_the_bucket_under_the_function_of_the_client():
+    functions = hash_functions_of(HASHED_LONG.mechanism, HASHED_LONG.hash_key)
+    texts, clients = ["AA", "naïve", "AA", "\udc80"] * 500, [f"client {n // 4}" for n in range(2000)]
+    _, reports, unknown = respond(HASHED_LONG, texts, clients)
+    function, bucket = np.divmod(reports.view("<u2")[:, 0].astype(np.int64), 7)
+    assert bucket.tolist() == functions.buckets(functions.words(texts), function).tolist()
+    assert len(set(zip(clients, function.tolist(), strict=True))) == 500
+    assert len(set(function.tolist())) > 80
+    assert unknown == 0
+    strangers = respond(HASHED_LONG, ["AA"] * 2000)[1].view("<u2")[:, 0] // 7
+    assert set(strangers.tolist()) == set(range(96))
+
+
+def test_permanent_buckets_repeat_and_depend_on_the_bucket_alone():
+    """The second step is silent, so reports are permanent responses; a client's buckets have one each."""
+    steps = LongitudinalKRR.from_epsilons(7, 1.0, 0.9)
+    mechanism = LongitudinalHash(96, 7, steps.permanent.threshold, 2**64 - 1)
+    collection = Collection("kept", mechanism, memoize=True)
+    functions = hash_functions_of(mechanism, collection.hash_key)
+    texts = [f"text {number}" for number in range(100)]
+    responses = set()
+    for client in [f"client {number}" for number in range(20)]:
+        reports = respond(collection, texts, [client] * 100, seed=3)[1].view("<u2")[:, 0].astype(np.int64)
+        again = respond(collection, texts[::-1], [client] * 100, seed=4)[1].view("<u2")[::-1, 0]
+        assert reports.tolist() == again.tolist()
+        function, shown_buckets = np.divmod(reports, 7)
+        buckets = functions.buckets(functions.words(texts), function)
+        response_of = dict(zip(buckets.tolist(), shown_buckets.tolist(), strict=True))
+        assert [response_of[each] for each in buckets.tolist()] == shown_buckets.tolist()
+        responses.add(tuple(response_of[bucket] for bucket in range(7)))
+    assert len(responses) > 15
+
+
+def test_window_and_second_step_change_no_permanent_bucket():
+    """Another fingerprint, but the same functions and responses: an unchanged value reveals nothing more."""
+    changed = replace(HASHED_LONG, mechanism=LongitudinalHash(96, 7, 2**64 - 1, 2**64 - 2), window_seconds=5)
+    assert changed.fingerprint != HASHED_LONG.fingerprint
+    clients = [f"client {number}" for number in range(500)]
+    assert np.array_equal(*(respond(each, ["AA"] * 500, clients)[1] for each in (HASHED_LONG, changed)))
+    permanent = replace(HASHED_LONG, mechanism=LongitudinalHash(96, 7, 2**64 - 2, 2**64 - 1))
+    assert permanent.hash_key != HASHED_LONG.hash_key
 
 
 def test_one_hot_sets_the_bit_of_the_bucket():

@@ -13,6 +13,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.responders.single_value import text, unix_seconds, value_rule
 
 LISTED = Collection("listed", KRR.from_epsilon(3, 1.0), values=("AA", "B6"), other=True)
@@ -24,6 +25,7 @@ LONGITUDINAL_LISTED = Collection(
 BLOOM = Collection("bloom", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
 ONE_HOT = Collection("one", HotRappor.from_probabilities(8, 1, 0.25, 0.25, 0.75), values=tuple("abcdefgh"))
 TWO_HOT = Collection("two", HotRappor.from_probabilities(8, 2, 0.25, 0.25, 0.75), values=tuple("abcdefgh"))
+NUMBER = Collection("number", SquareWave.from_epsilon(0.0, 1.0, 16, 1.0))
 TEXT = (LISTED, LONGITUDINAL_LISTED, BLOOM, ONE_HOT)
 INTEGER = (SIZED, LONGITUDINAL)
 
@@ -184,3 +186,31 @@ def test_time_of_another_type_is_refused_and_not_shown(at):
     with pytest.raises(TypeError) as caught:
         unix_seconds(at)
     assert str(caught.value) == f"at must be unix seconds, got {type(at).__name__}"
+
+
+def test_number_needs_no_check_if_it_is_a_float():
+    assert value_rule(NUMBER).exact is float
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3, 3.0),
+        (Level.HIGH, 3.0),
+        (np.float32(0.5), 0.5),
+        (np.int8(-4), -4.0),
+        (10**400, np.inf),
+        (-(10**400), -np.inf),
+    ],
+)
+def test_number_becomes_a_float(value, expected):
+    found = value_rule(NUMBER).checked(value)
+    assert (type(found), found) == (float, expected)
+
+
+@pytest.mark.parametrize("value", ["0.5", True, None, [0.5], np.array([0.5]), 1j])
+def test_number_of_another_type_is_refused_without_showing_it(value):
+    with pytest.raises(
+        TypeError, match=r"^a value of number must be a number, got \w+; convert it: float\('9'\)$"
+    ):
+        value_rule(NUMBER).checked(value)

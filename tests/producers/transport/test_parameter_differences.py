@@ -8,12 +8,15 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.transport.parameter_differences import differences
 from producers.transport.publication import publication_of
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 
 MANY = Collection("many", KRR.from_epsilon(1000, 1.0), values=tuple(f"value {i}" for i in range(1000)))
 LASTING = Collection("lasting", LongitudinalKRR.from_epsilons(4, 2.0, 1.0), memoize=True)
+
+DELAY = Collection("delay", SquareWave.from_epsilon(-60.0, 180.0, 256, 1.0))
 
 
 def valued(*values: str) -> Collection:
@@ -59,6 +62,16 @@ def valued(*values: str) -> Collection:
             replace(LASTING, mechanism=LongitudinalKRR.from_epsilons(4, 3.0, 1.0)),
             LASTING,
             ["epsilon_inf: 3 here, 2 at the workers"],
+        ),
+        (
+            replace(DELAY, mechanism=SquareWave.from_epsilon(-60.0, 90.0, 256, 2.0)),
+            DELAY,
+            ["epsilon: 2 here, 1 at the workers", "maximum: 90.0 here, 180.0 at the workers"],
+        ),
+        (
+            replace(DELAY, mechanism=SquareWave.from_epsilon(-60.0, 180.0, 128, 1.0)),
+            DELAY,
+            ["steps: 128 here, 256 at the workers"],
         ),
     ],
     ids=lambda case: case.name if isinstance(case, Collection) else None,

@@ -152,6 +152,6 @@ def postgres_server() -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
-def _user() -> dict[str, int]:
+def _user() -> dict[str, Any]:
     """Return who runs the server: PostgreSQL refuses to run as root."""
     return {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}

@@ -8,15 +8,12 @@
  * A block is four little-endian halves, like Python's two "<u8".
  */
 
-import { Bytes, Halves } from "../short.js";
+import { Bytes, Halves, rotateLeft } from "../short.js";
 
 const substitute = new Bytes(256);
 
 /** @param {number} x in GF(2^8) */
 const doubled = (x) => (x << 1) ^ (x & 128 ? 283 : 0);
-
-/** @param {number} word @param {number} bits */
-export const rotateLeft = (word, bits) => (word << bits) | (word >>> (32 - bits));
 
 // Powers of 3 are all of GF(2^8) but 0, and the inverse of 3^i is 3^(255 - i).
 const powers = [1];
@@ -26,20 +23,17 @@ powers.forEach((power, i) => {
   substitute[power] = twice ^ (twice >> 4) ^ (twice >> 5) ^ (twice >> 6) ^ (twice >> 7) ^ 99;
 });
 substitute[0] = 99;
+/** The column (2 s, s, s, 3 s) that MixColumns makes of a byte of row 0. */
+const mixed = Halves.from(substitute, (s) => (doubled(s) * 0x1000001) ^ (s * 0x1010100));
 
 /**
- * One column of a round, by SubBytes with or without MixColumns: row i comes from i columns further.
+ * One column of a round: row i comes from i columns further, and what becomes of it is rotated left by 8 i.
  *
- * MixColumns makes a column (2 s, s, s, 3 s) of each byte of row 0; those of row r are rotated left by 8 r.
- *
- * @param {ArrayLike<number>} block @param {number} column @param {boolean} [isMixed]
+ * @param {ArrayLike<number>} block @param {number} column @param {ArrayLike<number>} table one of the two
  */
-const columnOf = (block, column, isMixed) => {
+const columnOf = (block, column, table) => {
   let sum = 0;
-  for (let row = 0; row < 32; row += 8) {
-    const s = substitute[(block[column++ & 3] >> row) & 255];
-    sum ^= rotateLeft(isMixed ? (doubled(s) * 0x1000001) ^ (s * 0x1010100) : s, row);
-  }
+  for (let row = 0; row < 32; row += 8) sum ^= rotateLeft(table[(block[column++ & 3] >> row) & 255], row);
   return sum;
 };
 
@@ -50,7 +44,7 @@ export const expandKey = (key) => {
   for (let i = 4, round = 1; i < 44; i++) {
     let word = words[i - 1];
     if (!(i & 3)) {
-      word = columnOf(Array(4).fill(rotateLeft(word, 24)), 0) ^ round;
+      word = columnOf(Array(4).fill(rotateLeft(word, 24)), 0, substitute) ^ round;
       round = doubled(round);
     }
     words[i] = words[i - 4] ^ word;
@@ -70,7 +64,7 @@ export const mac = (schedule, message) => {
   for (let i = 0; i < message.length; i += 4) {
     state = state.map((word, column) => word ^ message[i + column] ^ schedule[column]);
     for (let place = 4; place < 44; place += 4) {
-      state = state.map((_, column, before) => columnOf(before, column, place < 40) ^ schedule[place + column]);
+      state = state.map((_, column, before) => columnOf(before, column, place < 40 ? mixed : substitute) ^ schedule[place + column]);
     }
   }
   return state;

@@ -6,7 +6,7 @@
 import { Bytes, Wholes, big, min } from "../short.js";
 
 /** The fractions of the square roots of the first eight primes, by Newton's method. */
-const INITIAL = Wholes.from([2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n], (prime) => {
+export const INITIAL = Wholes.from([2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n], (prime) => {
   let root = 1n << 67n;
   for (let step = 0; step < 9; step++) root = (root + (prime << 128n) / root) >> 1n;
   return root;
@@ -15,20 +15,20 @@ const INITIAL = Wholes.from([2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n], (prime) => {
 /**
  * Hash bytes.
  *
- * @param {Uint8Array} data
- * @param {Uint8Array} key 1 to 64 bytes @param {Uint8Array} person up to 16 bytes
- * @returns {Uint8Array} 16 bytes, of a buffer of their own
+ * @param {number} size of the hash, 1 to 64 bytes
+ * @param {number} keySize 0 to 64 bytes; a key stands before the data, filled up to 128 bytes with zeros
+ * @param {ArrayLike<number>} person up to 16 bytes @param {ArrayLike<number>} data bytes, at least one
+ * @returns {Uint8Array} of a buffer of its own
  */
-export const blake2b = (data, key, person) => {
+export const blake2b = (size, keySize, person, data) => {
   /** Which words of the message each of ten rounds takes; rounds 10 and 11 repeat 0 and 1. */
   const ORDER =
     "0123456789abcdefea489fd61c02b753b8c052fdae3671947931dcbe265a40f8905724afe1bc683d" +
     "2c6a0b834d75fe19c51fed4a0763928bdb7ec13950f4862a6fe9b308c2d714a5a2847615fb9e3cd0";
-  const parameters = new Bytes(64), length = 128 + data.length, message = new Bytes((length + 127) & ~127);
-  parameters.set([16, key.length, 1, 1]);
+  const parameters = new Bytes(64), { length } = data, message = new Bytes((length + 127) & ~127);
+  parameters.set([size, keySize, 1, 1]);
   parameters.set(person, 48);
-  message.set(key);
-  message.set(data, 128);
+  message.set(data);
   const state = new Wholes(parameters.buffer).map((word, i) => word ^ INITIAL[i]);
   const words = new Wholes(message.buffer), v = new Wholes(16);
   /** v[x] = (v[x] ^ v[y]) rotated right. @param {number} x @param {number} y @param {bigint} bits */
@@ -46,12 +46,12 @@ export const blake2b = (data, key, person) => {
       // Four columns, then four diagonals, each in two halves.
       const a = (step >> 1) & 3, turn = (step >> 3) & 1;
       const b = 4 + ((a + turn) & 3), c = 8 + ((a + 2 * turn) & 3), d = 12 + ((a + 3 * turn) & 3);
-      v[a] += v[b] + words[start + Number(`0x${ORDER[step % 160]}`)];
+      v[a] += v[b] + words[start + +`0x${ORDER[step % 160]}`];
       mix(d, a, step & 1 ? 16n : 32n);
       v[c] += v[d];
       mix(b, c, step & 1 ? 63n : 24n);
     }
     v.forEach((word, i) => (state[i & 7] ^= word));
   }
-  return new Bytes(state.buffer).slice(0, 16);
+  return new Bytes(state.buffer).slice(0, size);
 };

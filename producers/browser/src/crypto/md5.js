@@ -1,7 +1,6 @@
 /** MD5 (RFC 1321), which WebCrypto lacks, for Bloom filters alone: it spreads values over bits and protects nothing. */
 
-import { Bytes, Halves, floor } from "../short.js";
-import { rotateLeft } from "./aes.js";
+import { Bytes, Halves, floor, rotateLeft } from "../short.js";
 
 /** @param {Uint8Array} data below 2^29 bytes @returns {Uint8Array} 16 bytes */
 export const md5 = (data) => {

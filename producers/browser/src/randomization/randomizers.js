@@ -7,7 +7,7 @@
  * @typedef {import("./words.js").Words} Words
  */
 
-import { Bytes, Halves } from "../short.js";
+import { Bytes, Halves, Wholes, float } from "../short.js";
 import { below, wholeWord } from "./words.js";
 
 /**
@@ -21,6 +21,32 @@ export const randomizeKrr = (truth, k, threshold, words) => {
   const keep = wholeWord(words(1)) < threshold;
   const lie = below(words(1), k - 1);
   return keep ? truth : lie + (lie >= truth ? 1 : 0);
+};
+
+/**
+ * Square Wave: a cell near the true one, or one that is far from it.
+ *
+ * @param {number} truth in [0, far] @param {number} near 2b + 1 cells, from the truth on @param {number} far d - 1 cells
+ * @param {bigint} threshold of a near one, below 2^64 @param {Words} words one word, then another one
+ * @returns {number} in [0, near + far)
+ */
+export const randomizeSquareWave = (truth, near, far, threshold, words) => {
+  const isNear = wholeWord(words(1)) < threshold, word = words(1), lie = below(word, far);
+  return isNear ? truth + below(word, near) : lie + (lie >= truth ? near : 0);
+};
+
+/**
+ * A uniformly random subset of at most `most` of the bits that are 1: those with the smallest words.
+ *
+ * @param {Uint8Array} row all of its buffer @param {number} bits @param {number} most @param {Words} words one for each bit
+ * @returns {Uint8Array} as `row`
+ */
+export const someOf = (row, bits, most, words) => {
+  const ranks = new Wholes(words(bits).buffer), some = new Bytes(row.length);
+  const ones = [...Array(bits).keys()].filter((bit) => (row[bit >> 3] >> (bit & 7)) & 1);
+  ones.sort((one, other) => (ranks[one] < ranks[other] ? -1 : 1));
+  for (const bit of ones.slice(0, most)) some[bit >> 3] |= 1 << (bit & 7);
+  return some;
 };
 
 /**
@@ -51,4 +77,17 @@ export const bernoulli = (row, ifOne, ifZero, words) => {
     }
   }
   return new Bytes(before.buffer);
+};
+
+/**
+ * RAPPOR: flip each bit with the first probability, then report it by the third where it is 1, else by the second.
+ *
+ * @param {Uint8Array} truth all of its buffer, a whole number of 64-bit words @param {number} bits of a report
+ * @param {bigint[]} thresholds flip, p and q, in 2^-32 @param {Words} kept words of the permanent step @param {Words} fresh
+ * @returns {[row: Uint8Array, permanent: Uint8Array, truth: Uint8Array]}
+ */
+export const randomizeBits = (truth, bits, thresholds, kept, fresh) => {
+  const [flip, p, q] = thresholds.map(float);
+  const response = bernoulli(truth, flip, flip, kept).map((flips, i) => flips ^ truth[i]);
+  return /** @type {any} */ ([bernoulli(response, q, p, fresh), response, truth].map((row) => row.slice(0, bits / 8)));
 };

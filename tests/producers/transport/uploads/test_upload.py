@@ -67,7 +67,8 @@ def test_good_vectors_decode_and_encode(vector):
 def test_bad_vectors_name_their_reason(vector):
     with pytest.raises(UploadError) as caught:
         decode_upload(bytes_of(vector))
-    assert caught.value.reason == vector["reason"] == str(caught.value)
+    assert caught.value.reason == vector["reason"]
+    assert str(caught.value).startswith(vector["reason"])
 
 
 @named("good_frames")
@@ -93,7 +94,7 @@ def test_null_frame_is_malformed():
 
 @st.composite
 def groups(draw, most_reports=20):
-    mechanism = draw(st.sampled_from([wire.KRR_NUMBER, wire.RAPPOR_NUMBER, wire.LONGITUDINAL_KRR_NUMBER]))
+    mechanism = draw(st.sampled_from([wire.RAPPOR_NUMBER, *wire.BUCKET_NUMBERS]))
     if mechanism == wire.RAPPOR_NUMBER:
         width = 8 * draw(st.integers(1, 20))
     else:

@@ -6,12 +6,20 @@ from itertools import count, islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from estimators.mechanisms.bloom_filter import bloom_positions
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from tests.support.edge.browser.expected import plain_entry, signing_key
 from tests.support.producers.audit.bounds import single_bounds
 
@@ -27,6 +35,8 @@ KEY = signing_key()
 #: Of one cohort, so that every device has the same Bloom filters.
 BLOOM_8 = Rappor.from_probabilities(8, 2, 1, 0.25, 0.35, 0.65)
 BLOOM_128 = Rappor.from_probabilities(128, 2, 1, 0.25, 0.35, 0.65)
+KEPT_HASH = LongitudinalHash.from_epsilons(3.0, 1.0)
+SETS = [[["a", "b"]], [["c", "d"]]]
 LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 3.0, 1.0)
 
 
@@ -43,10 +53,11 @@ class Subject:
     bits: list[int] | None = None
     devices: int = 0
     reports: int = 1
+    groups: list[int] | None = None
 
     def given(self) -> dict[str, Any]:
         """What the script takes."""
-        fields = ("entry", "inputs", "outcomes", "samples", "bits", "devices", "reports")
+        fields = ("entry", "inputs", "outcomes", "samples", "bits", "devices", "reports", "groups")
         return {name: getattr(self, name) for name in fields}
 
 
@@ -78,6 +89,51 @@ def of_values(name: str, mechanism: KRR | LongitudinalKRR, **changes: Any) -> Su
     return replace(Subject(name, mechanism.epsilon, entry, inputs, mechanism.k), **changes)
 
 
+#: Outcomes that are likelier under the first input, under the second one, and all others.
+GROUPS = 3
+
+
+def of_hash(name: str, mechanism: LocalHash | LongitudinalHash, **changes: Any) -> Subject:
+    """Two texts; grouped by which of them have the reported bucket under the reported function."""
+    memoize = isinstance(mechanism, LongitudinalHash)
+    collection = Collection("audited", mechanism, memoize=memoize)
+    functions = hash_functions_of(mechanism, collection.hash_key)
+    every = np.arange(mechanism.hash_functions)
+    texts, shown = ["JFK", "LGA"], np.arange(mechanism.hash_buckets)
+    buckets = [functions.buckets(word.repeat(len(every)), every) for word in functions.words(texts)]
+    groups = _groups(*(shown == each[:, np.newaxis] for each in buckets))
+    entry = plain_entry(collection, KEY)
+    inputs = [[text] for text in texts]
+    return replace(Subject(name, mechanism.epsilon, entry, inputs, GROUPS, groups=groups), **changes)
+
+
+def _groups(of_first: NDArray[np.bool_], of_second: NDArray[np.bool_]) -> list[int]:
+    found = np.select([of_first & ~of_second, of_second & ~of_first], [0, 1], 2)
+    return [int(group) for group in found.reshape(-1)]
+
+
+def of_number(name: str, mechanism: SquareWave) -> Subject:
+    """Both ends of the range; grouped by which of them the reported cell is near to."""
+    cells = np.arange(mechanism.width)
+    groups = _groups(cells < mechanism.near, cells >= mechanism.steps - 1)
+    entry = plain_entry(Collection("audited", mechanism), KEY)
+    inputs = [[mechanism.minimum], [mechanism.maximum]]
+    return Subject(name, mechanism.epsilon, entry, inputs, GROUPS, groups=groups)
+
+
+def of_pair(name: str, mechanism: PairKRR | OneHotPair, **changes: Any) -> Subject:
+    fields = (Field("first", ("a", "b"), False), Field("second", ("c", "d"), False))
+    collection = Collection("audited", mechanism, pair_labels(*fields), fields=fields)
+    inputs = [[[one, other]] for one in "ab" for other in "cd"]
+    subject = Subject(name, mechanism.epsilon, plain_entry(collection, KEY), inputs, mechanism.width)
+    return replace(subject, **changes)
+
+
+def of_hot(name: str, mechanism: HotRappor, inputs: list[list[Any]]) -> Subject:
+    entry = plain_entry(Collection("audited", mechanism, tuple("abcd")), KEY)
+    return Subject(name, mechanism.epsilon, entry, inputs, 16, bits=[0, 1, 2, 3])
+
+
 SUBJECTS = [
     of_values("k-RR, k = 2", KRR.from_epsilon(2, 1.0)),
     of_values("k-RR, k = 10", KRR.from_epsilon(10, 2.0)),
@@ -93,6 +149,13 @@ SUBJECTS = [
         reports=7,
         samples=MOST_TEXTS,
     ),
+    of_hash("local hashing", LocalHash.from_epsilon(1.0)),
+    of_hash("longitudinal local hashing", KEPT_HASH, samples=DEVICES, devices=1),
+    of_number("number, 16 steps", SquareWave.from_epsilon(0.0, 600.0, 16, 1.0)),
+    of_pair("pair, 2 x 2 values", PairKRR.from_epsilons(2, 2, 1.0, 0.5)),
+    of_hot("one-hot RAPPOR, 4 values", HotRappor.from_probabilities(4, 1, 0.25, 0.35, 0.65), [["a"], ["d"]]),
+    of_pair("pair of bits, 2 x 2 values", OneHotPair.from_epsilon(2, 2, 1.0), outcomes=16, bits=[0, 1, 2, 3]),
+    of_hot("k-hot RAPPOR, 2 of 4 values", HotRappor.from_probabilities(4, 2, 0.25, 0.35, 0.65), SETS),
 ]
 
 
@@ -101,12 +164,22 @@ def _with(subject: Subject, name: str, **parameters: str) -> Subject:
     return replace(subject, name=name, entry=subject.entry | {"mechanism": mechanism})
 
 
+_HASHED = KRR.from_epsilon(LocalHash.from_epsilon(1.0).hash_buckets, 1.1)
+#: Its functions are others, since they depend on what is remembered.
+_OPEN_HASH = replace(KEPT_HASH, permanent_threshold=2**64 - 1)
+_NUMBER = SquareWave.from_epsilon(0.0, 600.0, 16, 1.05)
+_SECOND = KRR.from_epsilon(2, 0.6)
 #: Wrong thresholds, audited against the epsilon of the right ones: the audit must find each.
 BROKEN = [
     _with(SUBJECTS[0], "k-RR of epsilon 1.05", threshold=str(KRR.from_epsilon(2, 1.05).threshold)),
     _with(SUBJECTS[3], "RAPPOR without its permanent step", flip_threshold="0"),
     _with(SUBJECTS[3], "RAPPOR with q 5 % too high", q_threshold=str(int(0.6825 * 2**32))),
     _with(SUBJECTS[2], "longitudinal k-RR without its permanent step", permanent_threshold=str(2**64 - 1)),
+    _with(SUBJECTS[7], "local hashing of epsilon 1.1", threshold=str(_HASHED.threshold)),
+    of_hash("local hashing without its permanent step", _OPEN_HASH, epsilon=1.0, samples=DEVICES, devices=1),
+    _with(SUBJECTS[9], "number of epsilon 1.05", threshold=str(_NUMBER.threshold)),
+    _with(SUBJECTS[10], "pair whose second field has epsilon 0.6", second_threshold=str(_SECOND.threshold)),
+    _with(SUBJECTS[13], "k-hot RAPPOR with q 5 % too high", q_threshold=str(int(0.6825 * 2**32))),
 ]
 
 Engine = Callable[[dict[str, Any]], Any]

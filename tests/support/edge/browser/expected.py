@@ -1,6 +1,7 @@
 """What Python makes of the same secret, values and words; and entries of the list of collections."""
 
 import json
+import math
 
 import numpy as np
 
@@ -69,7 +70,11 @@ def signing_key():
 
 
 def javascript(value):
-    """Return a true value as JSON for a script: integers beyond 2**53 by their digits."""
+    """Return a true value as JSON for a script: what JSON cannot hold is named by its kind."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"}
     if isinstance(value, int | np.integer) and abs(int(value)) >= 2**53:
         return {"integer": str(value)}
+    if isinstance(value, set | frozenset):
+        return {"set": sorted(value)}
     return value

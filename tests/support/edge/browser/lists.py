@@ -3,10 +3,16 @@
 import json
 
 from edge.collection_list import collection_list
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import Allowance, Budget
 from tests.support.edge.browser.expected import signing_key
 from tests.support.edge.served import KEY
@@ -36,12 +42,34 @@ def allowances(epsilon=2.0):
     )
 
 
+FIELDS = (Field("carrier", ("AA", "B6"), True), Field("origin", ("JFK", "LGA"), False))
+
+
+def further_allowances():
+    """Collections of the mechanisms that are in a module of their own."""
+    pairs, bits = PairKRR.from_epsilons(3, 2, 1.0, 1.0), OneHotPair.from_epsilon(3, 2, 2.0)
+    kept = LongitudinalHash.from_epsilons(4.0, 1.0)
+    hots = [HotRappor.from_probabilities(4, hot, 0.25, 0.35, 0.65) for hot in (1, 2)]
+    listed = {"values": ("a", "b", "c"), "other": True, "memoize": True}
+    collections = (
+        Collection("hashed", LocalHash.from_epsilon(2.0), candidates=SITES, **WINDOW),
+        Collection("kept", kept, candidates=SITES, memoize=True, **WINDOW),
+        Collection("minutes", SquareWave.from_epsilon(0, 600, 64, 2.0), **WINDOW),
+        Collection("route", pairs, pair_labels(*FIELDS), fields=FIELDS, **WINDOW),
+        Collection("routes", bits, pair_labels(*FIELDS), fields=FIELDS, **WINDOW),
+        Collection("plan", hots[0], **listed, **WINDOW),
+        Collection("plans", hots[1], **listed, **WINDOW),
+    )
+    return tuple(Allowance(each, None, OFTEN) for each in collections)
+
+
 def lists_for_scripts():
-    """Return lists of revision 1 and 2 and their key, and one of another key, as JSON for a script."""
+    """Return lists of revision 1 and 2, of all mechanisms, and of another key, and their key; as JSON."""
     key = signing_key()
     bodies = {
         "present": collection_list(1, allowances(), 10, key).body.decode(),
         "newer": collection_list(2, allowances(1.5), 10, key).body.decode(),
+        "further": collection_list(1, (*allowances(), *further_allowances()), 10, key).body.decode(),
         "foreign": collection_list(1, allowances(), 10, KEY).body.decode(),
     }
     return json.dumps({"lists": bodies, "publicKey": key.public_key})

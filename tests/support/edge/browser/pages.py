@@ -10,14 +10,20 @@ from typing import Any
 from tests.support.edge.browser.node import BROWSER, SCRIPTS
 from tests.support.paths import REPOSITORY
 
-SERVED = (BROWSER / "deniable.min.js", REPOSITORY / "edge" / "try_page" / "parts.js", SCRIPTS / "audit.js")
+SERVED = (
+    BROWSER / "deniable.min.js",
+    BROWSER / "mechanisms.min.js",
+    REPOSITORY / "edge" / "try_page" / "parts.js",
+    SCRIPTS / "audit.js",
+)
 FILES = {"/": (b"<!doctype html><title>app</title><h1>app</h1>", "text/html")}
 FILES |= {f"/{file.name}": (file.read_bytes(), "text/javascript") for file in SERVED}
 
 
-OPEN = """async (options) => {
+OPEN = """async ({ isFull, ...options }) => {
   const { open } = await import('/deniable.min.js');
-  window.client = await open(options);
+  const further = isFull ? await import('/mechanisms.min.js') : {};
+  window.client = await open({ ...options, ...further });
 }"""
 
 
@@ -48,7 +54,7 @@ def app() -> Iterator[str]:
 
 
 def open_client(page: Any, origin: str, edge: str, key: str, **options: Any) -> None:
-    """Go to the app's page and open a client, `client` in the page."""
+    """Go to the app's page and open a client, `client` in the page; `isFull`: with all mechanisms."""
     page.goto(origin)
     given = {"edge": edge, "publicKey": key, "maxEpsilon": 10, "maxDelaySeconds": 0} | options
     page.evaluate(OPEN, given)

@@ -5,10 +5,16 @@
 
 import json
 
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from tests.support.edge.browser.expected import CLIENT, SECRET, plain_entry, reports, signing_key
 from tests.support.paths import VECTORS
 
@@ -21,6 +27,10 @@ ABOUT = (
 )
 LISTED = ("JFK", "LGA", "naïve café")
 TEXTS = ["JFK", "LGA", "naïve café", "", "日本", "JFK"]
+FIELDS = (Field("carrier", ("AA", "B6"), True), Field("origin", ("JFK", "LGA"), False))
+PAIRS = [["AA", "JFK"], ["B6", "LGA"], ["UA", "LGA"], ["AA", "EWR"]]
+SETS = [["JFK"], ["JFK", "LGA", "naïve café"], [], ["EWR", "LGA"]]
+BITS = 0.25, 0.375, 0.625
 COLLECTIONS = [
     (Collection("airport", KRR.from_epsilon(3, 1.0), LISTED), TEXTS),
     (Collection("airport", KRR.from_epsilon(4, 1.0), LISTED, other=True), TEXTS),
@@ -32,6 +42,17 @@ COLLECTIONS = [
     (Collection("words", Rappor.from_probabilities(72, 3, 5, 0.3, 0.25, 0.75), memoize=True), TEXTS),
     (Collection("words", Rappor.from_probabilities(256, 16, 300, 0.1, 0.25, 0.75), memoize=True), TEXTS),
     (Collection("words", Rappor.from_probabilities(264, 8, 2, 0.1, 0.25, 0.75), memoize=True), TEXTS),
+    (Collection("words", LocalHash.from_epsilon(1.0)), TEXTS),
+    (Collection("words", LocalHash.from_epsilon(2.0, None, 7)), TEXTS),
+    (Collection("words", LocalHash.from_epsilon(6.0, None, 251)), TEXTS),
+    (Collection("words", LongitudinalHash.from_epsilons(4.0, 1.0), memoize=True), TEXTS),
+    (Collection("words", LongitudinalHash.from_epsilons(4.0, 3.0, 2000, 5), memoize=True), TEXTS),
+    (Collection("air", SquareWave.from_epsilon(-0.5, 719.5, 256, 2.0)), [0, 719.4999, -1, 1e300, 360.25]),
+    (Collection("share", SquareWave.from_epsilon(0, 1, 10, 1.0)), [0.1, 0.3, 0.7, 1]),
+    (Collection("route", PairKRR.from_epsilons(3, 2, 1.0, 2.0), pair_labels(*FIELDS), fields=FIELDS), PAIRS),
+    (Collection("route", OneHotPair.from_epsilon(3, 2, 2.0), pair_labels(*FIELDS), fields=FIELDS), PAIRS),
+    (Collection("plan", HotRappor.from_probabilities(3, 1, 0.25, 0.375, 0.625), LISTED), TEXTS),
+    (Collection("plan", HotRappor.from_probabilities(4, 2, *BITS), LISTED, other=True, memoize=True), SETS),
 ]
 
 

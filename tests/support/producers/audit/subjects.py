@@ -4,8 +4,15 @@ from itertools import count, islice
 
 import numpy as np
 
-from estimators.mechanisms.bloom_filter import bloom_positions
-from producers.randomization.randomizers import at_most, instantaneous, permanent, randomize_krr
+from estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from producers.randomization.randomizers import (
+    at_most,
+    instantaneous,
+    permanent,
+    randomize_krr,
+    randomize_pair,
+    randomize_square_wave,
+)
 from producers.randomization.secret import Secret
 from producers.responders.factory import responder_of
 from tests.support.producers.sources import RepeatableWords
@@ -18,6 +25,16 @@ def krr(mechanism, words, values=None):
     """Reports of inputs, or of the values with these indices."""
     values = np.arange(mechanism.k) if values is None else np.array(values)
     return lambda inputs: randomize_krr(values[inputs], mechanism, words)
+
+
+def pair(mechanism, words):
+    """Reports of true pairs, numbered by rows."""
+    return lambda cells: randomize_pair(*np.divmod(cells, mechanism.second.k), mechanism, words)
+
+
+def square_wave(mechanism, words):
+    """Reports of true cells."""
+    return lambda cells: randomize_square_wave(cells, mechanism, words)
 
 
 def two_steps(mechanism, words):

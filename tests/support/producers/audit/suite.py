@@ -4,12 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from estimators.collection import Collection
-from estimators.mechanisms.bloom_filter import bloom_positions
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.randomization.permanent_responses import Memory
 from producers.randomization.randomness import Keystream
 from tests.support.producers.audit.bits import bit_pair_bounds, group_bounds, loss_of_one_bit
@@ -22,9 +27,11 @@ from tests.support.producers.audit.subjects import (
     commonest_bucket,
     krr,
     majority_of_bits,
+    pair,
     remembered_steps,
     reports_of,
     short_rows,
+    square_wave,
     texts_of_all_bits,
     two_answers,
     two_steps,
@@ -39,7 +46,11 @@ FEW = 200_000
 
 LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 2.5, 1.5)
 REPEATED_KRR = LongitudinalKRR.from_epsilons(4, 2.0, 1.9)
+HASHED = LocalHash.from_epsilon(1.0, 26)
+LONGITUDINAL_HASH = LongitudinalHash.from_epsilons(2.5, 1.5, 26, 3)
 ONE_HOT = HotRappor.from_probabilities(8, 1, 0.25, 0.25, 0.75)
+PAIR_FIELDS = Field("a", ("x", "y"), False), Field("b", ("s", "t", "u", "v"), False)
+PAIR_BITS = Collection("c", OneHotPair.from_epsilon(2, 4, 1.0), pair_labels(*PAIR_FIELDS), fields=PAIR_FIELDS)
 TWO_HOT = HotRappor.from_probabilities(8, 2, 0.25, 0.25, 0.75)
 SETS = [0b0000_0011, 0b1100_0000, 0b0011_1100]
 BLOOM_8 = Rappor.from_probabilities(8, 2, 2, 0.25, 0.25, 0.75)
@@ -79,6 +90,20 @@ class Audit:
 
 def of_reports(subject, epsilon, randomize, inputs, outcomes):
     return Audit(subject, epsilon, partial(report_bounds, randomize, inputs, outcomes))
+
+
+def of_wave(steps, epsilon, words):
+    """The audit of Square Wave over all its cells."""
+    mechanism = SquareWave.from_epsilon(0.0, 1.0, steps, epsilon)
+    look = partial(report_bounds, square_wave(mechanism, words), steps, mechanism.width)
+    return Audit(f"Square Wave, {steps} steps", epsilon, look)
+
+
+def of_pair(k1, k2, epsilon, words):
+    """The audit of k-RR of pairs over all its pairs."""
+    mechanism = PairKRR.from_epsilons(k1, k2, epsilon / 2, epsilon / 2)
+    look = partial(report_bounds, pair(mechanism, words), mechanism.width, mechanism.width)
+    return Audit(f"k-RR of pairs, {k1} x {k2}", epsilon, look)
 
 
 def of_krr(k, epsilon, words, note="", values=None):
@@ -137,6 +162,8 @@ BLOOM_TEXTS = answers(Collection("c", BLOOM_8), texts_of_all_bits(BLOOM_8))
 
 AUDITS = [
     of_krr(2, 1.0, RepeatableWords(1)),
+    of_wave(16, 1.0, RepeatableWords(15)),
+    of_pair(3, 4, 1.0, RepeatableWords(16)),
     # The word source of producers; only with it the audit differs from run to run.
     of_krr(4, 1.0, Keystream(), ", the real keystream"),
     of_krr(100, 1.0, RepeatableWords(2)),
@@ -151,8 +178,29 @@ AUDITS = [
     ),
     of_reports("longitudinal k-RR, 7 reports of each client", REPEATED_KRR.epsilon_inf, COMMONEST, 2, 4),
     of_two_values("longitudinal k-RR", REPEATED_KRR, whole(LONGITUDINAL_PAIRS)),
+    of_reports(
+        "local hashing, 26 functions, 3 buckets",
+        HASHED.epsilon,
+        whole(answers(Collection("c", HASHED), ("JFK", "LGA", "EWR", ""))),
+        4,
+        78,
+    ),
+    of_reports(
+        "longitudinal local hashing, a report of each client",
+        LONGITUDINAL_HASH.epsilon_one,
+        whole(answers(remembering(LONGITUDINAL_HASH), ("JFK", "LGA", "EWR", ""))),
+        4,
+        78,
+    ),
     of_reports("one-hot, 8 bits", ONE_HOT.epsilon_one, ONE_HOT_ROWS, 8, 256),
     of_two_values("one-hot, 8 bits", ONE_HOT, bits_2_and_5(reports_of(ONE_HOT_PAIRS))),
+    of_reports(
+        "bits of pairs, 2 x 4",
+        PAIR_BITS.mechanism.epsilon,
+        whole(answers(PAIR_BITS, [(one, other) for one in "xy" for other in "stuv"])),
+        8,
+        256,
+    ),
     of_reports("two-hot, 8 bits", TWO_HOT.epsilon_one, TWO_HOT_ROWS, 3, 256),
     of_reports("Bloom, 8 bits, 2 cohorts", BLOOM_8.epsilon_one, whole(BLOOM_TEXTS), 4, 512),
     of_reports("Bloom, 8 bits, 7 reports of each client", REPEATED.epsilon_inf, bits_2_and_5(MAJORITY), 2, 4),

@@ -5,12 +5,14 @@ import { createInterface } from "node:readline";
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 
 const SOURCES = new URL("../../../../../producers/browser/src/", import.meta.url);
-const [{ decodeUpload, encodeGroups }, { readCollection, readList }, { charge }, { responderOf }, { encodeUpload }] =
-  await Promise.all(["decode", "collections", "limits", "randomization/responders", "upload"].map(
+const [
+  { decodeUpload, encodeGroups }, { readCollection, readList }, { charge }, { memoryOf }, { encodeUpload }, { mechanisms },
+  { md5 }, { blake2b }, { hmac, sha256 },
+] = await Promise.all(
+  ["decode", "collections", "limits", "randomization/memory", "upload", "mechanisms", "crypto/md5", "crypto/blake2b", "crypto/sha256"].map(
     (name) => import(new URL(`${name}.js`, SOURCES)),
-  ));
-const { md5 } = await import(new URL("crypto/md5.js", SOURCES));
-const { blake2b } = await import(new URL("crypto/blake2b.js", SOURCES));
+  ),
+);
 
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 const unhex = (text) => new Uint8Array(Buffer.from(text, "hex"));
@@ -29,11 +31,19 @@ function scripted(words) {
   return [take, () => used];
 }
 
-const value = (given) => (given?.integer ? BigInt(given.integer) : given);
+/** What JSON cannot hold: large integers, numbers that are none, sets. */
+const value = (given) =>
+  given?.integer ? BigInt(given.integer) : given?.number ? Number(given.number) : given?.set ? new Set(given.set) : given;
 
 const answers = {
   md5: ({ data }) => hex(md5(unhex(data))),
-  blake2b: ({ data, key, person }) => hex(blake2b(unhex(data), unhex(key), new TextEncoder().encode(person))),
+  blake2b: ({ data, key, person, size }) => {
+    const block = key && new Uint8Array(128);
+    if (block) block.set(unhex(key));
+    return hex(blake2b(size, key.length / 2, new TextEncoder().encode(person), [...block, ...unhex(data)]));
+  },
+  sha256: ({ data }) => hex(sha256(unhex(data))),
+  hmac: ({ data, key }) => hex(hmac(unhex(key), unhex(data))),
   decode: ({ upload }) => {
     const { id, groups } = decodeUpload(unhex(upload));
     const again = hex(encodeGroups(id, groups));
@@ -47,22 +57,24 @@ const answers = {
   one: ({ id, fingerprint, kind, cohort, windowStart, width, row }) =>
     hex(encodeUpload(unhex(id), BigInt(`0x${fingerprint}`), kind, cohort, windowStart, width, unhex(row))),
   respond: ({ entry, secret, client, reports }) => {
-    const [responder, cohort] = responderOf(readCollection(entry), unhex(secret), client);
+    const [, , takes, isRight, parameters, responder] = readCollection(entry, mechanisms)._mechanism;
+    const randomize = responder(memoryOf(unhex(secret), client, entry.name, parameters));
     return reports.map(({ truth, words }) => {
-      const [fresh, used] = scripted(words);
-      const rows = responder(value(truth))(fresh).map(hex);
-      return { cohort, rows, used: used() };
+      const [fresh, used] = scripted(words), given = value(truth);
+      if (!isRight(given)) return { takes };
+      const [...rows] = randomize(given)(fresh), cohort = rows[3] ?? 0;
+      return { cohort, rows: rows.slice(0, 3).map(hex), used: used() };
     });
   },
   list: async ({ body, publicKey }) => (await readList(body, publicKey)).collections.map(({ name }) => name),
   epsilon: ({ entry, limits }) => {
-    const { _isAtMost, _perReport, _inf } = readCollection(entry);
-    return { within: limits.map(_isAtMost), perReport: _perReport, inf: _inf };
+    const [, , , , , , isAtMost, perReport, inf] = readCollection(entry, mechanisms)._mechanism;
+    return { within: limits.map((each) => isAtMost(each)), perReport, inf };
   },
   charges: ({ charges }) => {
     let balance;
     return charges.map(({ entry, windowStart, now }) => {
-      const result = charge(readCollection(entry), structuredClone(balance), windowStart, now);
+      const result = charge(readCollection(entry, mechanisms), structuredClone(balance), windowStart, now);
       if (typeof result === "string") return result;
       balance = result;
       return "accepted";

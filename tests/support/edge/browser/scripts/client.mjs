@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const { DeniableError, memoryStorage, open } = await import("../../../../../producers/browser/deniable.min.js");
+const { mechanisms } = await import("../../../../../producers/browser/mechanisms.min.js");
 const { decodeUpload } = await import("../../../../../producers/browser/src/decode.js");
 
 const [scenario, given] = process.argv.slice(2);
@@ -82,6 +83,23 @@ const scenarios = {
     assert.equal(new Set(edge.uploads).size, 1);
     assert.equal(state.pause, undefined);
   },
+  async "a request without an answer ends, and keeps no others waiting"() {
+    const client = await begin(), { timeout } = AbortSignal, asked = [];
+    AbortSignal.timeout = (ms) => asked.push(ms) && timeout.call(AbortSignal, 50);
+    const alive = setTimeout(() => {}, 10_000); // timers of signals keep no process
+    await client.report("many", 3);
+    edge.answers = [() => new Promise((_, fail) => {
+      const { signal } = edge.requests.at(-1)[1];
+      signal.addEventListener("abort", () => fail(signal.reason));
+    })];
+    assert.equal(await client.flush(), 1);
+    assert.ok(asked.length && asked.every((ms) => ms === 10_000));
+    clock = state.pause[1] + 1;
+    assert.equal(await client.flush(), 0);
+    assert.equal(new Set(edge.uploads).size, 1);
+    clearTimeout(alive);
+  },
+
   async "Retry-After is honoured"() {
     for (const [header, seconds] of [["120", 120], ["5000", 3600], ["nonsense", 0.5]]) {
       edge.answers = [() => answer(503, null, { "Retry-After": header })];
@@ -265,6 +283,66 @@ const scenarios = {
       (await begin({ edge })).close();
     }
     assert.equal(await (await begin({ edge: "https://edge.example/" })).report("many", 3), "queued");
+  },
+  async "further mechanisms report, and are refused without their module"() {
+    edge.list = lists.further;
+    const values = { hashed: "JFK", kept: "JFK", minutes: 5.5, route: ["AA", "nobody's"], routes: ["AA", "JFK"], plan: "a", plans: new Set(["a", "x"]) };
+    const widths = { hashed: [4, 7], kept: [5, 3], minutes: [6, 64], route: [7, 6], routes: [2, 8], plan: [2, 8], plans: [2, 8] };
+    const plain = await begin(), full = await begin({ mechanisms }), wrong = await begin({ mechanisms: { mechanisms } });
+    for (const [name, value] of Object.entries(values)) {
+      for (const client of [plain, wrong]) {
+        const error = await client.report(name, value).catch((thrown) => thrown);
+        assert.equal(error.reason, "unsupported");
+        assert.equal(error.message, `without mechanisms.min.js, collection ${name} is not supported`);
+      }
+      assert.equal(await full.report(name, value), "queued");
+      assert.equal(await full.flush(), 0);
+      const { groups: [group] } = decodeUpload(new Uint8Array(Buffer.from(edge.uploads.at(-1), "hex")));
+      const [number, width] = widths[name];
+      assert.equal(group.mechanism, number);
+      assert.ok(group.width % width === 0 || name === "minutes", String(group.width));
+    }
+    for (const [name, value] of [["many", 3], ["texts", "a"], ["words", "a"]]) assert.equal(await full.report(name, value), "queued");
+    await fails(full.report("absent", 1), "unknown_collection");
+    for (const name in values) await fails((await begin({ mechanisms, maxEpsilon: 0.9 })).report(name, values[name]), "epsilon");
+  },
+  async "a value of another type is refused and not named"() {
+    edge.list = lists.further;
+    const client = await begin({ mechanisms });
+    const texts = "an array or a set of texts", numbers = [null, undefined, true, "5", [5], {}];
+    const wrong = {
+      texts: ["text", [5, null, undefined, true, 9n, ["a"], {}]], words: ["text", [9, ["a"]]],
+      many: ["an integer", ["5", 0.5, NaN, true, [1]]], tariff: ["text", [1, ["a"]]],
+      hashed: ["text", [5, null, ["a"]]], kept: ["text", [5, null, ["a"]]], minutes: ["a number", numbers], plan: ["text", [5, ["a"]]],
+      route: ["an array of two texts", ["AA", ["AA"], ["AA", "JFK", "x"], ["AA", 5], new Set(["AA", "JFK"]), { length: 2 }, null]],
+      plans: [texts, ["a", [5], new Set([5]), { 0: "a" }, null, 5]],
+    };
+    for (const [name, [takes, values]] of Object.entries(wrong)) {
+      for (const value of values) {
+        const error = await client.report(name, value).catch((thrown) => thrown);
+        assert.ok(error instanceof DeniableError, String(error));
+        assert.equal(error.reason, "type");
+        assert.equal(error.message, `a value of ${name} must be ${takes}, got ${typeof value}`);
+      }
+    }
+    assert.equal(state.queue, undefined);
+    for (const value of [-0, NaN, Infinity, -1e308, 2n ** 2000n, 5n]) assert.equal(await client.report("minutes", value), "queued");
+    for (const value of ["", "\ud800", "x".repeat(1e5)]) assert.equal(await client.report("hashed", value), "queued");
+    for (const value of [[], ["a", "b", "c", "x"], new Set()]) assert.equal(await client.report("plans", value), "queued");
+  },
+  async "a remembered function and its responses last as long as the secret"() {
+    edge.list = lists.further;
+    const functions = new Set(), client = await begin({ mechanisms });
+    for (const value of ["JFK", "LGA", "EWR", "JFK"]) await client.report("kept", value);
+    await client.flush();
+    await (await begin({ mechanisms })).report("kept", "SFO");
+    await client.flush();
+    for (const upload of edge.uploads) {
+      const { groups: [{ rows, width }] } = decodeUpload(new Uint8Array(Buffer.from(upload, "hex")));
+      functions.add(Math.floor((rows[0] + 256 * rows[1]) / 3));
+      assert.ok(width > 256 && rows.length === 2);
+    }
+    assert.equal(functions.size, 1);
   },
   async "epsilon above what the app allows is not reported"() {
     await fails((await begin({ maxEpsilon: 0.999 })).report("once", "a"), "epsilon");

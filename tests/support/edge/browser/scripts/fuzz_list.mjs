@@ -6,8 +6,8 @@ import { generateKeyPairSync, sign } from "node:crypto";
 
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const SOURCES = "../../../../../producers/browser/src/";
-const [{ readCollection, readList }, { DeniableError }, { charge }, { responderOf }, { freshWords }] = await Promise.all(
-  ["collections", "errors", "limits", "randomization/responders", "randomization/words"].map((name) => import(`${SOURCES}${name}.js`)),
+const [{ readCollection, readList }, { DeniableError }, { charge }, { memoryOf }, { freshWords }, { mechanisms }] = await Promise.all(
+  ["collections", "errors", "limits", "randomization/memory", "randomization/words", "mechanisms"].map((name) => import(`${SOURCES}${name}.js`)),
 );
 
 const [given, turns] = process.argv.slice(2);
@@ -51,17 +51,19 @@ function mutated() {
 
 /** What may be reported has limits, and can be reported. */
 function use(entry) {
-  const collection = readCollection(entry), { window_seconds, grace_seconds, reports_per_window, budget } = collection;
-  for (const each of [window_seconds, grace_seconds, reports_per_window]) assert.ok(Number.isInteger(each) && each > 0, String(each));
+  const collection = readCollection(entry, mechanisms), { _window, _grace, _most, _budget: budget } = collection;
+  const [, width, , isRight, parameters, responder, isAtMost, perReport] = collection._mechanism;
+  for (const each of [_window, _grace, _most]) assert.ok(Number.isInteger(each) && each > 0, String(each));
   if (budget !== null) assert.ok(budget.epsilon > 0 && budget.period_seconds > 0 && (budget.reports === null || budget.reports > 0));
-  assert.ok(collection._perReport > 0 && collection._perReport < Infinity);
-  collection._isAtMost(1);
+  assert.ok(perReport > 0 && perReport < Infinity);
+  isAtMost(1);
   let balance, taken = 0;
   while (taken < 5 && Array.isArray((balance = charge(collection, balance, NOW, NOW)))) taken++;
-  assert.equal(taken, Math.min(5, reports_per_window, budget?.reports ?? 5));
-  if (collection.bits > 4096) return; // bits cost memory
-  const [responder] = responderOf(collection, new Uint8Array(32), "device");
-  responder(collection.values.length || !collection.k ? "a" : 1)(freshWords);
+  assert.equal(taken, Math.min(5, _most, budget?.reports ?? 5));
+  const randomize = responder(memoryOf(new Uint8Array(32), "device", entry.name, parameters));
+  const values = ["a", 1, ["a", "b"]].filter(isRight), rowBytes = [1, 2, 4, width / 8];
+  assert.ok(values.length);
+  for (const each of values) assert.ok(rowBytes.includes(randomize(each)(freshWords)[0].length));
   counts.collections++;
 }
 

@@ -1,0 +1,36 @@
+/** k-RR, and longitudinal k-RR with its permanent step. */
+
+import { bucketLosses } from "../epsilon.js";
+import { randomizeKrr } from "../randomization/randomizers.js";
+import { below } from "../randomization/words.js";
+import { big, bucketRow, float, isInteger, isText } from "../short.js";
+
+/**
+ * A value that is not listed is reported as `other`; without `other`, as a bucket drawn at random.
+ *
+ * @type {import("../collections.js").Read}
+ */
+export const krr = ({ mechanism, values, other }) => {
+  const { kind, k } = mechanism, number = ["k-rr", , "k-rr-longitudinal"].indexOf(kind) + 1, listed = values.length;
+  if (!number || (listed && listed + other !== k)) return;
+  /** @param {string} of */
+  const threshold = (of) => big(mechanism[`${of}threshold`]);
+  const first = number > 1 ? threshold("permanent_") : 0n, second = threshold(first ? "instantaneous_" : "");
+  const known = other ? k - 1 : k;
+  return [
+    number, k, listed ? "text" : "an integer", (value) => (listed ? isText(value) : typeof value === "bigint" || isInteger(value)),
+    [kind, first, k, other ? "True" : "False", ...values],
+    ([, , wordsOf]) => (value) => {
+      const found = listed ? values.indexOf(value) : value >= 0 && value < known ? float(value) : -1;
+      const bucket = other && found < 0 ? known : found;
+      return (fresh) => {
+        const kept = first ? wordsOf([bucket, bucket >> 31, 0, 0]) : fresh;
+        // Drawn even if not needed, so that later words do not depend on the value.
+        const anywhere = other || below(kept(1), k);
+        const truth = bucket < 0 ? anywhere : bucket, response = first ? randomizeKrr(truth, k, first, kept) : truth;
+        return /** @type {any} */ ([randomizeKrr(response, k, second, fresh), response, truth].map((each) => bucketRow(each, k)));
+      };
+    },
+    ...bucketLosses(k, first, second),
+  ];
+};

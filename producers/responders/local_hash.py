@@ -1,0 +1,100 @@
+"""Responders of local hashing: any text, hashed by a function of each report, or of its client."""
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.collection import Collection
+from estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from producers.randomization.permanent_responses import Blocks, Memory, number_blocks
+from producers.randomization.randomizers import randomize_hashed, randomize_krr
+from producers.randomization.randomness import Words
+from producers.randomization.secret import Secret
+from producers.responders.batch import Batch, Responses, chunks, in_one_cohort
+from producers.responders.validation import clients_of, different_texts
+from producers.wire import bucket_dtype
+
+NUMBER_BYTES = 8
+
+
+class HashResponder:
+    """Local hashing: one cohort and no permanent responses, so clients do not matter; no text is unknown."""
+
+    unknown = 0
+
+    def __init__(self, collection: Collection, mechanism: LocalHash, words: Words) -> None:
+        self._what = f"values of {collection.name}"
+        self._functions = hash_functions_of(mechanism, collection.hash_key)
+        self._response = mechanism.response
+        self._dtype = bucket_dtype(mechanism.width)
+        self._words = words
+
+    def prepare(self, values: object, clients: object) -> Batch:
+        """As Responder."""
+        different, number = different_texts(self._what, values)
+        owners = clients_of(clients, len(number))
+        hashed = cache(lambda: self._functions.words(different))  # on first use, for all parts
+        return Batch(len(number), owners, lambda part: self._respond(hashed(), number[part]))
+
+    def _respond(self, hashed: NDArray[np.uint64], number: NDArray[np.int64]) -> Responses:
+        reports = np.empty(len(number), self._dtype)
+        for part in chunks(len(number), NUMBER_BYTES):
+            words = hashed.take(number[part])
+            reports[part] = randomize_hashed(words, self._functions, self._response, self._words)
+        return in_one_cohort(reports)
+
+
+class LongitudinalHashResponder:
+    """Longitudinal local hashing: a client's function, its permanent response of each bucket, a fresh report.
+
+    Responses are always memoized, and no text is unknown. Values with the same bucket have the same response.
+    """
+
+    unknown = 0
+
+    def __init__(
+        self, collection: Collection, mechanism: LongitudinalHash, secret: Secret, words: Words
+    ) -> None:
+        self._what = f"values of {collection.name}"
+        self._mechanism = mechanism
+        self._functions = hash_functions_of(mechanism, collection.hash_key)
+        parameters = tuple(mechanism.permanent_parameters().values())
+        self._memory = Memory(secret, collection.name, parameters, memoize=True)
+        self._words = words
+
+    def prepare(self, values: object, clients: object) -> Batch:
+        """As Responder."""
+        different, number = different_texts(self._what, values)
+        listed = clients_of(clients, len(number))
+        # Each is computed on first use, for all parts.
+        hashed = cache(lambda: self._functions.words(different))
+        owners = cache(lambda: None if listed is None else self._memory.digest(listed))
+
+        def respond(part: slice) -> Responses:
+            blocks = owners()
+            return self._respond(hashed(), number[part], None if blocks is None else blocks[part])
+
+        return Batch(len(number), listed, respond)
+
+    def _respond(
+        self, hashed: NDArray[np.uint64], number: NDArray[np.int64], owners: Blocks | None
+    ) -> Responses:
+        reports = np.empty(len(number), bucket_dtype(self._mechanism.width))
+        for part in chunks(len(number), NUMBER_BYTES):
+            words = hashed.take(number[part])
+            reports[part] = self._reports(words, None if owners is None else owners[part])
+        return in_one_cohort(reports)
+
+    def _reports(self, words: NDArray[np.uint64], owners: Blocks | None) -> NDArray[np.int64]:
+        mechanism = self._mechanism
+        # A client's function is drawn like a cohort: uniformly, and by nothing but the client.
+        drawn = self._memory.cohorts(owners, len(words), mechanism.hash_functions, self._words)
+        function = drawn.astype(np.int64)
+        buckets = self._functions.buckets(words, function)
+        kept = self._memory.words(owners, lambda: [number_blocks(buckets)], self._words)
+        responses = randomize_krr(buckets, mechanism.permanent, kept)
+        shown = randomize_krr(responses.astype(np.int64), mechanism.instantaneous, self._words)
+        return function * mechanism.hash_buckets + shown

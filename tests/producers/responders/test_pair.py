@@ -1,0 +1,134 @@
+"""Pairs of texts become one report; no pair is refused for its values, and none is shown."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.matrix.pair import PairKRR
+from producers.randomization.randomizers import randomize_krr, randomize_pair
+from producers.responders.factory import responder_of
+from producers.responders.pair import PairResponder
+from producers.responders.single_value import value_rule
+from producers.responders.validation import text_pairs
+from producers.wire import PAIR_NUMBER, mechanism_number
+from tests.support.producers.sources import RepeatableWords
+
+CARRIER, ORIGIN = Field("carrier", ("AA", "B6"), True), Field("origin", ("EWR", "JFK", "LGA"), False)
+#: At these epsilons a report is the true pair, but for one in a thousand.
+ALMOST_TRUE = PairKRR.from_epsilons(3, 3, 8, 8)
+
+
+def collection(mechanism: PairKRR = ALMOST_TRUE) -> Collection:
+    return Collection("route", mechanism, pair_labels(CARRIER, ORIGIN), fields=(CARRIER, ORIGIN))
+
+
+def responder(mechanism: PairKRR = ALMOST_TRUE, seed: int = 1) -> PairResponder:
+    return PairResponder(collection(mechanism), mechanism, RepeatableWords(seed))
+
+
+def reports_of(batch) -> list[int]:
+    cohorts, rows = batch.respond(slice(0, batch.count))
+    assert cohorts.tolist() == [0] * batch.count
+    return rows[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [("AA", "EWR"), ("B6", "LGA"), ("DL", "JFK")],
+        [["AA", "EWR"], ["B6", "LGA"], ["DL", "JFK"]],
+        (("AA", "EWR"), ("B6", "LGA"), ("DL", "JFK")),
+    ],
+)
+def test_pairs_are_numbered_by_rows_and_others_have_the_last_row(given):
+    found = responder()
+    assert reports_of(found.prepare(given, None)) == [0, 5, 7]
+    assert found.unknown == 1
+
+
+def test_a_tuple_of_two_texts_is_one_pair():
+    assert reports_of(responder().prepare(("B6", "JFK"), "client")) == [4]
+
+
+def test_a_text_that_its_field_without_other_does_not_list_is_uniformly_random():
+    """1,000 of each of 3 columns expected: 6 standard deviations are 155; a single one would be 3,000."""
+    found = responder()
+    counts = np.bincount(reports_of(found.prepare([("AA", "SFO")] * 3000, None)), minlength=9)
+    assert np.abs(counts[:3] - 1000).max() < 155
+    assert found.unknown == 3000
+
+
+def test_words_drawn_do_not_depend_on_the_values():
+    mechanism = PairKRR.from_epsilons(3, 3, 1, 1)
+    last = set()
+    for others in ([("AA", "EWR")] * 99, [("DL", "SFO")] * 99, [("B6", "LGA")] * 99):
+        _, rows = responder(mechanism).prepare([*others, ("AA", "JFK")], None).respond(slice(0, 100))
+        last.add(rows[-1].tobytes())
+    assert len(last) == 1
+
+
+def test_report_has_both_k_rrs_with_words_of_their_own():
+    """The same words give the same as the two k-RRs one after the other."""
+    mechanism = PairKRR.from_epsilons(5, 60, 1.0, 2.0)
+    first, second = np.arange(1000) % 5, np.arange(1000) % 60
+    words = RepeatableWords(3)
+    expected = randomize_krr(first, mechanism.first, words).astype(int) * 60
+    expected += randomize_krr(second, mechanism.second, words)
+    found = randomize_pair(first, second, mechanism, RepeatableWords(3))
+    assert found.dtype == np.dtype("<u2")
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_frequencies_of_reports_are_those_of_the_channel():
+    """Each of 12 counts of 240,000 within 6 standard deviations, which fails with 3e-8; two equal words for
+    both fields would be off by hundreds of them.
+    """
+    mechanism = PairKRR.from_epsilons(3, 4, 1.0, 0.5)
+    reports = 240_000
+    truth = np.full(reports, 1), np.full(reports, 2)
+    counts = np.bincount(randomize_pair(*truth, mechanism, RepeatableWords(4)), minlength=12)
+    exact = [
+        float(Fraction(first) * Fraction(second))
+        for first in mechanism.first.channel[:, 1].tolist()
+        for second in mechanism.second.channel[:, 2].tolist()
+    ]
+    expected = reports * np.array(exact)
+    assert (np.abs(counts - expected) < 6 * np.sqrt(expected)).all()
+
+
+def test_a_value_that_is_no_bucket_is_refused():
+    with pytest.raises(ValueError, match=r"every value must be a bucket in \[0, 2\]"):
+        randomize_pair(np.array([0]), np.array([3]), ALMOST_TRUE, RepeatableWords(1))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("AA", "values of c must be a tuple of two texts, or a list, tuple or array of such tuples, got str"),
+        (["AA", "JFK"], r"values of c must be tuples of two texts, got str; a value is \('AA', 'JFK'\)"),
+        ([("AA",)], "values of c must be tuples of two texts, got tuple of 1"),
+        ([{"AA", "JFK"}], "values of c must be tuples of two texts, got set"),
+        ([("AA", 9)], "values of c must be text, got int"),
+        ((9, "AA"), "values of c must be tuples of two texts, got int, str|got int"),
+    ],
+)
+def test_other_types_are_refused_without_their_values(given, message):
+    with pytest.raises(TypeError, match=message) as raised:
+        text_pairs("values of c", given)
+    assert "EWR" not in str(raised.value)
+
+
+def test_one_event_is_a_tuple_of_two_texts():
+    rule = value_rule(collection())
+    assert rule.checked(["AA", "JFK"]) == ("AA", "JFK")
+    with pytest.raises(TypeError, match="a value of route must be a tuple of two texts, got str"):
+        rule.checked("AA")
+    with pytest.raises(TypeError, match="each item of a value of route must be text, got int"):
+        rule.checked(("AA", 9))
+
+
+def test_collections_of_pairs_have_this_responder_and_number():
+    assert isinstance(responder_of(collection(), None, RepeatableWords(1)), PairResponder)
+    assert mechanism_number(ALMOST_TRUE) == PAIR_NUMBER
