@@ -5,11 +5,14 @@
     with deniable.open_producer("deniable.yaml") as producer:
         producer.report("carrier", "AA", clients="client-17")
 
+    month = deniable.read_estimates("deniable.yaml", collection="carrier", last="30d").to_pandas()
+
 The only `__init__` of the project with names in it, since applications should depend on these and on nothing
 deeper: every type of a signature, and of what it takes and returns, is here. Nothing inside the project
 imports it. May import everything; begin with `open_producer`.
 """
 
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,12 +37,17 @@ from deploy.config.sections import (  # noqa: E402
     RelaySection,
     SecuritySection,
 )
-from estimators.collection import Collection  # noqa: E402
+from estimators.collection import Collection, Field  # noqa: E402
 from estimators.errors import DeniableError  # noqa: E402
+from estimators.mechanisms.hashing.local_hash import LocalHash  # noqa: E402
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash  # noqa: E402
 from estimators.mechanisms.krr import KRR  # noqa: E402
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR  # noqa: E402
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair  # noqa: E402
+from estimators.mechanisms.matrix.pair import PairKRR  # noqa: E402
 from estimators.mechanisms.rappor import Rappor  # noqa: E402
 from estimators.mechanisms.rappor_hot import HotRappor  # noqa: E402
+from estimators.mechanisms.square_wave import SquareWave  # noqa: E402
 from producers.budget.allowance import Allowance, Budget  # noqa: E402
 from producers.budget.postgres.database import BudgetDatabase  # noqa: E402
 from producers.concurrency.timing import ProducerTiming  # noqa: E402
@@ -55,11 +63,29 @@ from producers.transport.edge.address import EdgeAddress  # noqa: E402
 from producers.transport.security import Security  # noqa: E402
 
 if TYPE_CHECKING:
+    from analysis.errors import AnalysisError
+    from analysis.tables.arrow_table import ArrowTable
+    from deploy.query.roll_ups import compare, decode, rollup
+    from deploy.query.tables import read_estimates, read_windows
     from producers.producer import Producer
+
+#: What is imported when it is first used, and where it is: these bring clients of Kafka, scipy or pyarrow.
+LATE = {
+    "AnalysisError": "analysis.errors",
+    "ArrowTable": "analysis.tables.arrow_table",
+    "Producer": "producers.producer",
+    "compare": "deploy.query.roll_ups",
+    "decode": "deploy.query.roll_ups",
+    "read_estimates": "deploy.query.tables",
+    "read_windows": "deploy.query.tables",
+    "rollup": "deploy.query.roll_ups",
+}
 
 __all__ = [
     "KRR",
     "Allowance",
+    "AnalysisError",
+    "ArrowTable",
     "Backlog",
     "Budget",
     "BudgetDatabase",
@@ -77,9 +103,14 @@ __all__ = [
     "EdgeSection",
     "EventTime",
     "EventValue",
+    "Field",
     "HotRappor",
     "KafkaSection",
+    "LocalHash",
+    "LongitudinalHash",
     "LongitudinalKRR",
+    "OneHotPair",
+    "PairKRR",
     "Producer",
     "ProducerConfig",
     "ProducerSection",
@@ -91,27 +122,31 @@ __all__ = [
     "Security",
     "SecurityError",
     "SecuritySection",
+    "SquareWave",
     "StoreError",
     "Times",
     "Topics",
     "Values",
+    "compare",
+    "decode",
     "load",
     "open_producer",
+    "read_estimates",
+    "read_windows",
+    "rollup",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Producer` when it is first used: with it come the clients of Kafka and Prometheus.
+    """Import one of LATE when it is first used.
 
     Raises
     ------
     AttributeError for other names.
     """
-    if name != "Producer":
+    if name not in LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from producers.producer import Producer
-
-    return Producer
+    return getattr(import_module(LATE[name]), name)
 
 
 def open_producer(path: str | Path) -> "Producer":

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.transport.uploads.id_set import IdSet
-from producers.wire import KRR_NUMBER, LONGITUDINAL_KRR_NUMBER, bucket_dtype
+from producers.wire import BUCKET_NUMBERS, bucket_dtype
 from relay.columns import Groups
 from relay.control import Intake
 from relay.intake import EARLY_MS, Intakes
@@ -173,8 +173,7 @@ def _without(reason: str, wrong: NDArray[np.bool_], groups: Groups, outcomes: Ou
 def _fit(groups: Groups, rows: NDArray[np.uint8], intake: Intake) -> NDArray[np.bool_]:
     """Whether all reports of each group have a counter, bool (m,): buckets below k; rows of bits always."""
     dtype = bucket_dtype(intake.width)
-    is_krr = intake.mechanism in (KRR_NUMBER, LONGITUDINAL_KRR_NUMBER)
-    if not is_krr or intake.width > np.iinfo(dtype).max or not len(groups):
+    if intake.mechanism not in BUCKET_NUMBERS or intake.width > np.iinfo(dtype).max or not len(groups):
         return np.ones(len(groups), np.bool_)
     fits = rows.view(dtype).reshape(-1) < intake.width
     firsts = groups.reports.cumsum() - groups.reports

@@ -26,7 +26,7 @@ from relay.control import ControlError, RelaySettings, decode_control, is_contro
 from relay.intake import EARLY_MS, Intakes
 from relay.keys import RelayKeys
 from relay.sealing import seal
-from relay.windows import Release, Windows
+from relay.windows import ClosedWindow, Release, Windows
 
 
 class Start(NamedTuple):
@@ -58,6 +58,7 @@ class RelayBatch:
     pack_reports : of a full pack, at most.
     releases : reports that leave.
     outcomes : of its uploads.
+    closed : windows that end with it.
     """
 
     end: int
@@ -66,6 +67,7 @@ class RelayBatch:
     pack_reports: int
     releases: list[Release]
     outcomes: Outcomes
+    closed: tuple[ClosedWindow, ...] = ()
 
     def packs(self, keys: RelayKeys) -> list[wire.Pack]:
         """Return the packs to send."""
@@ -151,7 +153,7 @@ class Fold:
             if self.settings is None and is_settings(record):
                 raise ControlError(
                     f"uploads partition {self.partition}: its settings were written with another secret; all "
-                    "relays of a deployment must have the same one: restore it from a copy"
+                    "relays of a deployment must have the same one: replace the one here by a copy of theirs"
                 ) from None
             self._outcomes.rejected[0, 0, "not_authentic"] += 1
             return None
@@ -183,4 +185,7 @@ class Fold:
         outcomes, self._outcomes = self._outcomes, Outcomes()
         self.uploaded = 0
         pack_reports = (held or following).pack_reports
-        return RelayBatch(self.position, self.watermark_ms, following, pack_reports, releases, outcomes)
+        closed = tuple(self.windows.closed) if held else ()
+        return RelayBatch(
+            self.position, self.watermark_ms, following, pack_reports, releases, outcomes, closed
+        )

@@ -9,7 +9,8 @@ by the rules of `fold`, the relay then holds the ids and reports that the one be
 
 A lost commit, or one that a paused relay overwrites with an older one, only sends packs again. Without any
 commit, a fold begins at the first record that is left; if that is not the log's first, it works from the
-first settings on, and windows that had begun are incomplete.
+first settings on, and windows that had begun are incomplete. Those settings must have been in force: relays
+write others only in a race of two files, and those in force again within RESTATE_SECONDS.
 """
 
 from collections import deque

@@ -45,6 +45,24 @@ class Release:
     context: bytes
 
 
+@dataclass(frozen=True)
+class ClosedWindow:
+    """A window that takes no more uploads and has sent all its reports.
+
+    Parameters
+    ----------
+    fingerprint : of the collection.
+    start : unix seconds.
+    least_shuffled : the smallest number of reports that an order was drawn for, >= 1. Each report was in such
+        an order, also those that were held back and then put in a smaller one; who sees what left sees no
+        more than the first order of all that were in it.
+    """
+
+    fingerprint: int
+    start: int
+    least_shuffled: int
+
+
 class OpenWindow:
     """One open window of one collection.
 
@@ -58,6 +76,7 @@ class OpenWindow:
         self.intake = intake
         self.closes_ms = closes_ms
         self.ids = IdSet()
+        self.least_shuffled = 0  # of the orders drawn so far; 0 before the first
         self._fresh: list[tuple[NDArray[np.uint16], Rows]] = []
         self._pools: dict[int, Rows] = {}
 
@@ -99,6 +118,7 @@ class OpenWindow:
             if not held:
                 del self._pools[cohort]
             leaving = rows[: len(rows) - held]
+            self.least_shuffled = min(self.least_shuffled or len(pool), len(pool))
             yield Release(self.intake, start, cohort, leaving, len(pool), context)
 
     def _pool_fresh(self) -> set[int]:
@@ -122,10 +142,11 @@ class OpenWindow:
 
 
 class Windows:
-    """All open windows, by fingerprint and start, in `open`."""
+    """All open windows, by fingerprint and start, in `open`; those just closed in `closed`."""
 
     def __init__(self) -> None:
         self.open: dict[tuple[int, int], OpenWindow] = {}
+        self.closed: list[ClosedWindow] = []
 
     def release(
         self, watermark_ms: int, settings: RelaySettings, keys: RelayKeys, place: tuple[int, int]
@@ -138,12 +159,15 @@ class Windows:
         settings, keys, place : see `OpenWindow.release`.
         """
         releases: list[Release] = []
+        self.closed = []
         for key in sorted(self.open):
             window = self.open[key]
             is_closed = watermark_ms > window.closes_ms
             releases += window.release(key[1], is_closed, settings, keys, place)
             if is_closed:
                 del self.open[key]
+                if window.least_shuffled:
+                    self.closed.append(ClosedWindow(*key, window.least_shuffled))
         return releases
 
     def next_close_ms(self) -> int | None:

@@ -34,6 +34,7 @@ from aggregator.topics.partition_reader import RowReader
 from estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
+BEHIND_REST = 100.0  # catching up, early estimates rest this many times as long as they took
 
 # Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
@@ -71,6 +72,7 @@ class Estimator:
     lost : windows already reported as dead without a final estimate.
     metrics : of the worker.
     pause_seconds : between two searches for windows to estimate, >= 0.
+    behind_seconds : age of the counts from which on a worker catches up, > 0.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Estimator:
         lost: LostWindows,
         metrics: WorkerMetrics,
         pause_seconds: float = 2.0,
+        behind_seconds: float = 20.0,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
@@ -88,8 +91,10 @@ class Estimator:
         self.lost = lost
         self.metrics = metrics
         self.pause_seconds = pause_seconds
+        self.behind_seconds = behind_seconds
         self.merged = MergedCounts()
         self.caught_up = False
+        self._early_at = 0.0  # when early estimates go on, on the monotonic clock
         self._unsettled: set[Window] = set()
         self._results: dict[Window, WindowResult] = {}
         self._drained: dict[Window, WindowResult] = {}
@@ -115,10 +120,13 @@ class Estimator:
             self._unsettled.add(window)
 
     def due(self) -> list[tuple[Window, bool]]:
-        """Windows that need a new estimate, and whether it is final."""
+        """Windows that need a new estimate, and whether it is final.
+
+        Final ones come first, the oldest before newer ones; then those estimated least often.
+        """
         closed_until = self.merged.closed_until_ms(self.partitions)
         wanted = []
-        for window in sorted(self._unsettled, key=lambda window: window[1]):
+        for window in list(self._unsettled):
             if self.merged.is_dying(window):
                 self._unsettled.discard(window)
                 continue
@@ -133,7 +141,7 @@ class Estimator:
                 wanted.append((window, final))
             elif closed or not packs:
                 self._unsettled.discard(window)
-        return wanted
+        return sorted(wanted, key=self._turn)
 
     def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
         """Estimate one window, if it holds enough reports; None if no estimate fits its counts.
@@ -202,7 +210,8 @@ class Estimator:
 
     async def _estimate_due(self) -> None:
         for window, final in self.due():
-            if self._waiting_bytes() > MOST_WAITING_BYTES:
+            began = time.monotonic()
+            if self._waiting_bytes() > MOST_WAITING_BYTES or (not final and began < self._early_at):
                 break
             result = await asyncio.get_running_loop().run_in_executor(
                 _THREADS, partial(self.estimate_window, window, final=final)
@@ -218,8 +227,19 @@ class Estimator:
                     is_revision=final and self._has_left_final(window),
                 )
                 self.published[window] = note
+            if not final and self._is_behind(time.time()):
+                ended = time.monotonic()
+                self._early_at = ended + BEHIND_REST * (ended - began)
         self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
+
+    def _turn(self, due: tuple[Window, bool]) -> tuple[bool, int, int]:
+        window, final = due
+        return not final, 0 if final else self.published.get(window, NOTHING).revision, window[1]
+
+    def _is_behind(self, now: float) -> bool:
+        """Whether some partition is counted until long before `now`, unix seconds."""
+        return 0 < self.merged.closed_until_ms(self.partitions) < (now - self.behind_seconds) * 1000
 
     def _waiting_bytes(self) -> int:
         return sum(

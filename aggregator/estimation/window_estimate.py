@@ -7,20 +7,39 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.records.estimate import RECORD_VERSION, EstimateRecord, Other
+from aggregator.estimation.pair_record import pair_record
+from aggregator.records.estimate import (
+    RECORD_VERSION,
+    Bit,
+    EstimateRecord,
+    NumberMean,
+    NumberQuantile,
+    Other,
+)
 from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.decoding import bloom as rappor_decode
-from estimators.decoding.hot import decode_hot
+from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hot.decode import decode_hot
+from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency import krr as krr_estimate
 from estimators.frequency import remainder
 from estimators.frequency.estimate import Estimate
+from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.number import estimate_number
+from estimators.frequency.pairs.estimate import estimate_pair
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
 VALUE_BYTES = 900_000  # of a record's values and their numbers: it stays below Kafka's 1 MiB
+MOST_BITS = 1000  # unexplained ones that a record names
 NUMBER_BYTES = 160  # upper bound for the numbers of one value
+PAIR_BYTES = 360  # the same for a pair of values, with its conditional shares
 
 Places = npt.NDArray[np.intp]  # of values, in the order of the collection's labels
 
@@ -30,8 +49,16 @@ def estimate(collection: Collection, window: WindowCounts) -> Estimate:
     match collection.mechanism:
         case Rappor() as mechanism:
             return rappor_decode.decode(window.counts, window.cohort_sizes, collection.candidates, mechanism)
+        case FunctionPool() as mechanism:
+            return decode_hashed(window.counts[0], collection.candidates, mechanism, collection.hash_key)
+        case OneHotPair() as mechanism:
+            return decode_pair(window.counts, window.cohort_sizes, mechanism)
         case HotRappor() as mechanism:
             return decode_hot(window.counts, window.cohort_sizes, mechanism)
+        case PairKRR() as mechanism:
+            return estimate_pair(window.counts[0], mechanism)
+        case SquareWave() as mechanism:
+            return estimate_number(window.counts[0], mechanism)
         case mechanism:
             return krr_estimate.estimate(window.counts[0], mechanism)
 
@@ -74,6 +101,7 @@ def _record(
     part: int,
 ) -> EstimateRecord:
     labels = collection.labels()
+    misfit = result.misfit
     shown, so_far = np.sort(parts[part - 1]), np.concatenate(parts[:part])
     return EstimateRecord(
         version=RECORD_VERSION,
@@ -101,7 +129,18 @@ def _record(
         diagnostics=result.diagnostics,
         part=part,
         parts=len(parts),
+        mean=_mean(result),
+        quantiles=[NumberQuantile(each.level, each.value, each.low, each.high) for each in result.quantiles],
+        pair=pair_record(collection, result, shown),
+        misfit_error=misfit.std_error[shown].tolist() if misfit else [],
+        unreliable=misfit.unreliable[shown].tolist() if misfit else [],
+        unexplained_bits=[Bit(*place) for place in misfit.places()[:MOST_BITS]] if misfit else [],
     )
+
+
+def _mean(result: Estimate) -> NumberMean | None:
+    mean = result.mean
+    return None if mean is None else NumberMean(mean.value, mean.std_error, mean.low, mean.high)
 
 
 def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> Iterator[Places]:
@@ -110,11 +149,12 @@ def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> I
     The first slice is shorter: most readers need no more. A value too long for any record is omitted.
     """
     labels = collection.labels()
+    number_bytes = PAIR_BYTES if collection.fields else NUMBER_BYTES
     order = _by_falling_estimate(collection, window, result)
     most = VALUES_PER_RECORD
     while len(order):
-        candidates = order[: min(most, VALUE_BYTES // NUMBER_BYTES)]
-        sizes = np.array([NUMBER_BYTES + len(msgspec.json.encode(labels[place])) for place in candidates])
+        candidates = order[: min(most, VALUE_BYTES // number_bytes)]
+        sizes = np.array([number_bytes + len(msgspec.json.encode(labels[place])) for place in candidates])
         fits = sizes <= VALUE_BYTES
         room = int(np.searchsorted(np.cumsum(sizes * fits), VALUE_BYTES, side="right"))
         if fits[:room].any():
@@ -124,7 +164,11 @@ def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> I
 
 def _by_falling_estimate(collection: Collection, window: WindowCounts, result: Estimate) -> Places:
     """Places of the values by descending count, where each value has one: many estimates are 0."""
-    ranked = result.frequency if isinstance(collection.mechanism, Rappor) else window.counts[0]
+    ranked: npt.NDArray[np.float64 | np.int64] = window.counts[0]
+    if isinstance(collection.mechanism, Rappor | PairKRR | SquareWave):
+        ranked = result.frequency
+    elif result.supports is not None:
+        ranked = result.supports
     order: Places = np.argsort(-ranked[: collection.entries], kind="stable")
     return order
 
@@ -133,10 +177,18 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
     """Share of the values not shown; None if none is left, or the collection has no `other`."""
     if len(shown) == collection.entries:
         return _other_of_all(collection, result)
+    most = 1
     match collection.mechanism:
+        case (
+            OneHotPair() | PairKRR() | SquareWave()
+        ):  # all cells fit into a record, unless texts are very long
+            return None
         case Rappor():
             frequency, error = remainder.rest_of_candidates(result, shown)
+        case FunctionPool() as mechanism:
+            frequency, error = remainder.rest_of_hashed(result, shown, mechanism)
         case HotRappor() as mechanism:
+            most = mechanism.hot
             ones = window.counts[0, : mechanism.buckets]
             frequency, error = remainder.rest_of_bits(
                 ones, window.reports, collection.entries, shown, mechanism
@@ -145,15 +197,25 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
             frequency, error = remainder.rest_of_symmetric(
                 window.counts[0], collection.entries, shown, mechanism
             )
-    return Other(frequency, _finite(error))
+    return _other_within(frequency, error, most)
 
 
 def _other_of_all(collection: Collection, result: Estimate) -> Other | None:
     if result.other is not None:
-        return Other(result.other[0], _finite(result.other[1]))
+        return _other_within(*result.other, 1)
     if collection.other:
-        return Other(float(result.frequency[-1]), _finite(float(result.std_error[-1])))
+        columns = (result.frequency, result.std_error, result.low, result.high)
+        frequency, error, low, high = (float(column[-1]) for column in columns)
+        return Other(frequency, _finite(error), low, high)
     return None
+
+
+def _other_within(frequency: float, error: float, most: int) -> Other:
+    """Add the interval within [0, most]; without an error, as where no value is shown, nothing is unknown."""
+    if error == 0:
+        return Other(frequency, error, frequency, frequency)
+    low, high = unified_interval(np.array([frequency]), np.array([error]), most)
+    return Other(frequency, _finite(error), float(low[0]), float(high[0]))
 
 
 def _finite(error: float) -> float | None:

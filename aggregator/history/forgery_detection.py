@@ -4,6 +4,7 @@ Rule: the p-values of one detector are multiplied by their number (Bonferroni). 
 values, one detector alarms in one run with probability at most `rate`.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,8 +21,12 @@ from estimators.forgery_detectors import (
     impossible_p_values,
     popcount_p_value,
 )
+from estimators.mechanisms.hashing.function_block import block_of
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers import wire
 
 
@@ -37,7 +42,7 @@ class DetectorFinding(msgspec.Struct, frozen=True):
 
     Parameters
     ----------
-    detector : cohorts, impossible, change or popcounts.
+    detector : cohorts, functions, impossible, change or popcounts.
     judged : number of windows or packs.
     p_value : the smallest p-value times `judged`, in [0, 1]; 1 if there is none.
     alarms : places with a p-value of at most rate / judged, with p-value times `judged`.
@@ -76,6 +81,13 @@ def judge_windows(
             ScoredWindow({"window_start": s}, cohort_p_value(w.cohort_sizes)) for s, w in enough.items()
         ]
         yield finding("cohorts", cohorts, rate)
+    if isinstance(collection.mechanism, FunctionPool):
+        mechanism = collection.mechanism
+        yield finding(
+            "functions",
+            [ScoredWindow({"window_start": s}, _functions(w, mechanism)) for s, w in enough.items()],
+            rate,
+        )
     yield finding("impossible", [_impossible(collection, s, w) for s, w in enough.items()], rate)
     change = [
         ScoredWindow({"window_start": start}, _change(collection, before, after))
@@ -101,6 +113,12 @@ def _impossible(collection: Collection, start: int, window: WindowCounts) -> Sco
     mechanism = collection.mechanism
     if isinstance(mechanism, Rappor | HotRappor):
         hit, miss = mechanism.q_star, mechanism.p_star
+    elif isinstance(mechanism, FunctionPool):
+        hit, miss = (each / mechanism.hash_functions for each in (mechanism.response.p, mechanism.response.q))
+    elif isinstance(mechanism, PairKRR):
+        hit, miss = (
+            math.prod(rates) for rates in zip(*((own.p, own.q) for own in mechanism.fields), strict=True)
+        )
     else:
         hit, miss = mechanism.p, mechanism.q
     p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], hit, miss)
@@ -108,10 +126,21 @@ def _impossible(collection: Collection, start: int, window: WindowCounts) -> Sco
     p_value = min(1.0, float(p_values.min()) * p_values.size)
     if isinstance(mechanism, Rappor):
         return ScoredWindow({"window_start": start, "cohort": cohort, "bit": column}, p_value)
+    if isinstance(mechanism, SquareWave):
+        return ScoredWindow({"window_start": start, "reported_cell": column}, p_value)
+    if isinstance(mechanism, FunctionPool):
+        function, bucket = divmod(column, mechanism.hash_buckets)
+        return ScoredWindow({"window_start": start, "function": function, "bucket": bucket}, p_value)
     labels = collection.labels()
     return ScoredWindow(
         {"window_start": start, "value": labels[column] if column < len(labels) else "other"}, p_value
     )
+
+
+def _functions(window: WindowCounts, mechanism: FunctionPool) -> float:
+    """Test whether the functions are drawn uniformly, whatever the values; a block of them at a time."""
+    block = block_of(mechanism.hash_buckets).functions * mechanism.hash_buckets
+    return cohort_p_value(window.counts.reshape(-1, block).sum(axis=1))
 
 
 def _change(collection: Collection, before: WindowCounts, after: WindowCounts) -> float:

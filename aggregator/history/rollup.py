@@ -9,9 +9,23 @@ from aggregator.history.window_reader import Joined
 from aggregator.records.estimate import EstimateRecord
 from estimators.collection import Collection
 from estimators.frequency.estimate import Estimate
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.rollup import RollUp, roll_up_hot, roll_up_krr, roll_up_rappor
+from estimators.mechanisms.square_wave import SquareWave
+from estimators.rollup import (
+    RollUp,
+    roll_up_hashed,
+    roll_up_hot,
+    roll_up_krr,
+    roll_up_number,
+    roll_up_one_hot_pair,
+    roll_up_pair,
+    roll_up_rappor,
+)
 
 RECORD_VERSION = 1
 
@@ -45,7 +59,8 @@ class RollUpRecord(msgspec.Struct, frozen=True):
 
     For `overlap` see RollUp. `independent` and `shared` are records as in the topic `estimates`, over the
     whole period, with the errors under each assumption. All three are null if there are fewer reports than
-    minimum_reports. `other` of `shared` is null if values are omitted, except for plain k-RR and `rappor`.
+    minimum_reports. `other` of `shared` is null if values are omitted, except for plain k-RR, `local-hash`
+    and `rappor`.
     """
 
     version: int
@@ -77,6 +92,28 @@ def coverage_of(collection: Collection, period: Period, joined: Joined) -> Windo
     )
 
 
+def too_few_reports(collection: Collection, joined: Joined, where: str = "") -> str:
+    """Return the sentence for `roll_up` that gives None, with the remedy for what was joined.
+
+    Parameters
+    ----------
+    collection, joined : as of `roll_up`.
+    where : the period with its preposition and a blank before it, or empty.
+    """
+    others = sum(joined.others.values())
+    remedy = (
+        f"{others} windows are of other parameters: give the collection file that they were counted under, "
+        "or a period with more windows of this one"
+        if others
+        else "give a longer period"
+    )
+    return (
+        f"{len(joined.reports)} windows of {collection.name} were joined{where}, with "
+        f"{joined.counts.reports} reports, fewer than minimum_reports = {collection.minimum_reports}; "
+        f"{remedy}"
+    )
+
+
 def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
     """Estimate over all joined windows; None if there are fewer reports than minimum_reports.
 
@@ -93,8 +130,18 @@ def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
             return roll_up_rappor(
                 counts.counts, counts.cohort_sizes, reports, collection.candidates, mechanism
             )
+        case LocalHash() | LongitudinalHash():
+            return roll_up_hashed(
+                counts.counts[0], reports, collection.candidates, mechanism, collection.hash_key
+            )
+        case OneHotPair():
+            return roll_up_one_hot_pair(counts.counts, counts.cohort_sizes, reports, mechanism)
         case HotRappor():
             return roll_up_hot(counts.counts, counts.cohort_sizes, reports, mechanism)
+        case PairKRR():
+            return roll_up_pair(counts.counts[0], reports, mechanism)
+        case SquareWave():
+            return roll_up_number(counts.counts[0], reports, mechanism)
         case _:
             return roll_up_krr(counts.counts[0], reports, mechanism)
 

@@ -64,6 +64,8 @@ class Terms(msgspec.Struct, frozen=True):
 
     def span(self, window_start: int) -> WindowTerms:
         """Terms of a window."""
+        if len(self.spans) == 1:
+            return self.spans[0]
         found = bisect_right(self.spans, window_start, key=lambda span: span.from_window)
         return self.spans[max(0, found - 1)]
 
@@ -73,7 +75,8 @@ class Terms(msgspec.Struct, frozen=True):
 
     def dies_at(self, window_start: int) -> int:
         """Log append time, unix seconds, after which the window's counts are deleted."""
-        return self.closes_at(window_start) + self.span(window_start).retention_seconds
+        span = self.span(window_start)
+        return window_start + self.window_seconds + span.grace_seconds + span.retention_seconds
 
 
 def terms_of(collection: Collection, since: int = 0) -> Terms:

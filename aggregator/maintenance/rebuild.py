@@ -24,8 +24,9 @@ from aggregator.maintenance.recorded_counts import RecordedCounts, recorded_coun
 from aggregator.maintenance.standing_results import RejectedOffsets, rejected_offsets, standing_notes
 from aggregator.partition.checkpoint import moved, note_row
 from aggregator.partition.ledger_checks import decoded
-from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.partition.ledger_store import LedgerStore
 from aggregator.topics.partition_reader import read_rows
+from aggregator.topics.transaction_batches import Outgoing
 
 COMMIT_RECORDS = 10_000
 KEPT = {row_keys.SingleKey.GENESIS, row_keys.SingleKey.OWNER}

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from aggregator.deployment import Deployment
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.terms import Terms
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.topics.partition_reader import RowReader
+from aggregator.topics.transaction_batches import Outgoing
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from estimators.canary_fit import FALSE_ALARMS_A_YEAR
 from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # per estimate
+EDGES_SHOWN = 32  # of a number's distribution
 MOST_VALUES = 2500  # distinct values per worker process, over all collections; four series each
 
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -146,6 +147,64 @@ ESTIMATE_OTHER_STD_ERROR = GaugeMetric(
     labels=("collection",),
     meaning="Standard error of that share; +Inf if the counts carry no information on it.",
 )
+ESTIMATE_OTHER_LOW = GaugeMetric(
+    name="estimate_other_low",
+    unit="ratio",
+    labels=("collection",),
+    meaning="Lower end of that share's 95 % interval, as in the record.",
+)
+ESTIMATE_OTHER_HIGH = GaugeMetric(
+    name="estimate_other_high",
+    unit="ratio",
+    labels=("collection",),
+    meaning="Upper end of that interval.",
+)
+ESTIMATE_MEAN = GaugeMetric(
+    name="estimate_mean",
+    labels=("collection",),
+    meaning="Estimated mean of a number, in its units. Only collections of mechanism `number`.",
+)
+ESTIMATE_MEAN_LOW = GaugeMetric(
+    name="estimate_mean_low",
+    labels=("collection",),
+    meaning="Lower end of that mean's 95 % interval.",
+)
+ESTIMATE_MEAN_HIGH = GaugeMetric(
+    name="estimate_mean_high",
+    labels=("collection",),
+    meaning="Upper end of that interval.",
+)
+ESTIMATE_QUANTILE = GaugeMetric(
+    name="estimate_quantile",
+    labels=("collection", "level"),
+    meaning="Estimated quantile of a number, in its units; level 0.5 is the median. Only collections of "
+    "mechanism `number`.",
+)
+ESTIMATE_QUANTILE_LOW = GaugeMetric(
+    name="estimate_quantile_low",
+    labels=("collection", "level"),
+    meaning="Lower end of that quantile's 95 % interval.",
+)
+ESTIMATE_QUANTILE_HIGH = GaugeMetric(
+    name="estimate_quantile_high",
+    labels=("collection", "level"),
+    meaning="Upper end of that interval.",
+)
+ESTIMATE_BELOW = GaugeMetric(
+    name="estimate_below",
+    unit="ratio",
+    labels=("collection", "edge"),
+    meaning="Estimated share of numbers that are at most `edge`, in the newest window: the distribution at "
+    f"{EDGES_SHOWN} evenly spaced edges, or at all steps if there are fewer. The difference of two edges is "
+    "the share between them. Only collections of mechanism `number`.",
+)
+ESTIMATE_INDEPENDENCE_P_VALUE = GaugeMetric(
+    name="estimate_independence_p_value",
+    labels=("collection",),
+    meaning="Probability of reports that depend as much on each other as those of the newest estimate, or "
+    "more, if the two fields of a pair are independent; 1 if there are too few reports for a test. Only "
+    "collections of pairs of fields.",
+)
 ESTIMATE_REPORTS = GaugeMetric(
     name="estimate_reports", labels=("collection",), meaning="Reports behind the newest estimate."
 )
@@ -162,6 +221,33 @@ ESTIMATE_VALUES_DROPPED = CounterMetric(
     f"exports at most {MOST_VALUES:,} different values, the same number for each collection; if a collection "
     "has more values than that, only those that were significant at least once.",
     remedy="read them from the topic `estimates`.",
+)
+LIST_CHI_SQUARE = GaugeMetric(
+    name="list_chi_square",
+    unit="ratio",
+    labels=("collection",),
+    meaning="Squared residuals of the newest estimate's bits per degree of freedom: about 1 if candidates "
+    "explain them, more if frequent strings are not listed. Only collections of mechanism `rappor`.",
+    remedy="above `deniable_list_chi_square_limit_ratio`: add what is missing to the candidates. `deniable "
+    "decode` with other candidates lists the bits that nobody explains.",
+)
+LIST_CHI_SQUARE_LIMIT = GaugeMetric(
+    name="list_chi_square_limit",
+    unit="ratio",
+    labels=("collection",),
+    meaning="What that ratio exceeds in one of a million windows if the list is complete.",
+)
+LIST_UNEXPLAINED_BITS = GaugeMetric(
+    name="list_unexplained",
+    labels=("collection",),
+    meaning="Bits of the newest estimate that unlisted strings raise, over all cohorts; they are left out. "
+    "Only collections of mechanism `rappor`.",
+)
+LIST_UNRELIABLE_VALUES = GaugeMetric(
+    name="list_unreliable_values",
+    labels=("collection",),
+    meaning="Values in the record of the newest estimate that share their bits with unlisted strings, so "
+    "that no error can be stated. Only collections of mechanism `rappor`.",
 )
 CANARY_CHI_SQUARE = GaugeMetric(
     name="canary_chi_square",

@@ -5,7 +5,7 @@ a series for every value ever shown, and among a million values without clients,
 top of every estimate.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -16,7 +16,12 @@ from prometheus_client.registry import Collector
 
 from aggregator.metrics import definitions
 from aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
-from aggregator.records.estimate import EstimateRecord, Other
+from aggregator.metrics.number_metrics import NumberFigures, number_families
+from aggregator.records.estimate import (
+    EstimateRecord,
+    IndependenceTest,
+    Other,
+)
 
 #: For each value shown, in the order of `_Value`.
 FIGURES = (
@@ -24,6 +29,13 @@ FIGURES = (
     definitions.ESTIMATE_STD_ERROR,
     definitions.ESTIMATE_LOW,
     definitions.ESTIMATE_HIGH,
+)
+#: Of Bloom RAPPOR, in the order of `_list_figures`.
+LISTS = (
+    definitions.LIST_CHI_SQUARE,
+    definitions.LIST_CHI_SQUARE_LIMIT,
+    definitions.LIST_UNEXPLAINED_BITS,
+    definitions.LIST_UNRELIABLE_VALUES,
 )
 
 
@@ -40,6 +52,9 @@ class _Shown(NamedTuple):
     reports: int
     values: list[_Value]
     other: Other | None
+    number: NumberFigures | None
+    independence: IndependenceTest | None
+    of_list: tuple[float, ...]
 
 
 class EstimateMetrics(Collector):
@@ -70,7 +85,12 @@ class EstimateMetrics(Collector):
         places = [place for place in largest if self._admits(record, place)]
         self._dropped.labels(name).inc(len(largest) - len(places))
         values = [_value(record, place) for place in places]
-        self._shown[name] = _Shown(record.window_start, record.reports, values, record.other)
+        of_number = NumberFigures.of(record)
+        test = None if record.pair is None else record.pair.independence
+        of_list = _list_figures(record)
+        self._shown[name] = _Shown(
+            record.window_start, record.reports, values, record.other, of_number, test, of_list
+        )
 
     def forget(self, collection: str) -> None:
         """Stop showing a collection."""
@@ -85,8 +105,10 @@ class EstimateMetrics(Collector):
         figures = [metric.family() for metric in FIGURES]
         other = definitions.ESTIMATE_OTHER_FREQUENCY.family()
         other_error = definitions.ESTIMATE_OTHER_STD_ERROR.family()
+        low, high = definitions.ESTIMATE_OTHER_LOW.family(), definitions.ESTIMATE_OTHER_HIGH.family()
         reports, window = definitions.ESTIMATE_REPORTS.family(), definitions.ESTIMATE_WINDOW_START.family()
-        for name, shown in self._shown.copy().items():
+        every = self._shown.copy()
+        for name, shown in every.items():
             reports.add_metric([name], shown.reports)
             window.add_metric([name], shown.window_start)
             for value, *numbers in shown.values:
@@ -95,7 +117,12 @@ class EstimateMetrics(Collector):
             if shown.other is not None:
                 other.add_metric([name], shown.other.frequency)
                 other_error.add_metric([name], _error(shown.other.std_error))
-        yield from (*figures, other, other_error, reports, window)
+                if shown.other.low is not None and shown.other.high is not None:
+                    low.add_metric([name], shown.other.low)
+                    high.add_metric([name], shown.other.high)
+        of_numbers = [(name, shown.number) for name, shown in every.items() if shown.number is not None]
+        yield from (*figures, other, other_error, low, high, reports, window)
+        yield from (*number_families(of_numbers), _independence(every), *_list_families(every))
 
     def _admits(self, record: EstimateRecord, place: int) -> bool:
         """Whether a value may be shown: noise must not use up the share of real values."""
@@ -107,6 +134,31 @@ class EstimateMetrics(Collector):
             return False
         known.add(value)
         return True
+
+
+def _independence(shown: Mapping[str, _Shown]) -> Metric:
+    family = definitions.ESTIMATE_INDEPENDENCE_P_VALUE.family()
+    for name, each in shown.items():
+        if each.independence is not None:
+            family.add_metric([name], each.independence.p_value)
+    return family
+
+
+def _list_families(shown: Mapping[str, _Shown]) -> Iterator[Metric]:
+    families = [metric.family() for metric in LISTS]
+    for name, each in shown.items():
+        for family, figure in zip(families, each.of_list, strict=False):
+            family.add_metric([name], figure)
+    yield from families
+
+
+def _list_figures(record: EstimateRecord) -> tuple[float, ...]:
+    """Return what the fit says about the list of candidates; nothing for other mechanisms."""
+    figures = record.diagnostics
+    if not {"chi_square_ratio", "chi_square_limit"} <= figures.keys():
+        return ()
+    ratio, limit = figures["chi_square_ratio"], figures["chi_square_limit"]
+    return ratio, limit, figures.get("unexplained_bits", 0.0), float(sum(record.unreliable))
 
 
 def _value(record: EstimateRecord, place: int) -> _Value:

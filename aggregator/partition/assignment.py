@@ -12,6 +12,9 @@ from aggregator.partition.owner import PartitionOwner, RecordSource
 from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.records.estimate import EstimateRecord
 
+#: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
+OPENINGS = 16
+
 log = structlog.get_logger()
 
 
@@ -47,8 +50,10 @@ class Assignment:
     async def assign(self, partitions: Iterable[int], source: RecordSource) -> None:
         """Own exactly these partitions; discard all former ledgers first."""
         await self.release()
-        for partition in partitions:
-            owner = PartitionOwner(partition, self.deployment, source, self.metrics, self.timing)
+        owned = list(partitions)
+        timing, openings = self.timing.shared_by(len(owned)), asyncio.Semaphore(OPENINGS)
+        for partition in owned:
+            owner = PartitionOwner(partition, self.deployment, source, self.metrics, timing, openings)
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)

@@ -3,7 +3,7 @@
 Rule: everything derived from records is written in the transaction that moves the position past them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,12 +15,13 @@ from aggregator.ledger.acceptance import OTHER_PARAMETERS
 from aggregator.ledger.counting.counts import Changes
 from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.ledger.row_keys import Window
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.topics.names import Topics
 from aggregator.topics.partitioner import partition_of_key
+from aggregator.topics.transaction_batches import Outgoing
 
+NO_COLLECTION = 0  # in place of a fingerprint
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
 
 
@@ -31,6 +32,7 @@ class Checkpoint(NamedTuple):
     ----------
     partition : of the ledger.
     progress : of the ledger.
+    collections : fingerprints of all that the ledger has terms of.
     changes : of `state`.
     published : changes of `counts`; None if they wait for a later transaction.
     refusals : rejected records.
@@ -42,6 +44,7 @@ class Checkpoint(NamedTuple):
 
     partition: int
     progress: row_values.LedgerProgress
+    collections: Collection[int]
     changes: Changes
     published: Changes | None
     refusals: Sequence[Refusal]
@@ -68,6 +71,7 @@ def take(
         progress=row_values.LedgerProgress(
             ledger.position, watermark_ms, closed_until_ms or watermark_ms, ledger.whole_from
         ),
+        collections=tuple(ledger.terms),
         changes=ledger.drain(),
         published=None if closed_until_ms is None else ledger.drain_unpublished(),
         refusals=ledger.drain_refusals(),
@@ -143,15 +147,17 @@ def _progress_row(checkpoint: Checkpoint, topics: Topics, progress: bytes) -> Ou
 
 
 def _counts(checkpoint: Checkpoint, published: Changes, topics: Topics, progress: bytes) -> list[Outgoing]:
-    """Changed counts, then progress to every partition: a reader of progress has read the counts.
+    """Changed counts, then progress to each partition that may hold some: its reader has read the counts.
 
     Deletions follow progress: a reader that misses a row knows already that its window is over.
+    Rows have terms, except those of packs of no known collection.
     """
     source = checkpoint.partition
+    homes = sorted({topics.counts_partition(each) for each in (NO_COLLECTION, *checkpoint.collections)})
     key = row_keys.with_source(row_keys.encode_key(row_keys.SingleKey.PROGRESS), source)
     return [
         *(_counts_row(source, topics, row, value) for row, value in published.rows()),
-        *(Outgoing(topics.counts, partition, key, progress) for partition in range(topics.partitions)),
+        *(Outgoing(topics.counts, partition, key, progress) for partition in homes),
         *(
             _counts_row(source, topics, row, None)
             for row in checkpoint.changes.dead
@@ -161,7 +167,7 @@ def _counts(checkpoint: Checkpoint, published: Changes, topics: Topics, progress
 
 
 def _counts_row(source: int, topics: Topics, key: row_keys.Key, value: bytes | None) -> Outgoing:
-    home = topics.counts_partition(getattr(key, "fingerprint", 0))
+    home = topics.counts_partition(getattr(key, "fingerprint", NO_COLLECTION))
     return Outgoing(topics.counts, home, row_keys.with_source(row_keys.encode_key(key), source), value)
 
 
@@ -177,7 +183,7 @@ def _rejections(checkpoint: Checkpoint, topics: Topics, same_names: Mapping[int,
         }
         if name := same_names.get(refusal.offset):
             rejected |= {"detail": OTHER_PARAMETERS, "collection": name}
-        records.append(Outgoing(topics.rejected, None, None, msgspec.json.encode(rejected)))
+        records.append(Outgoing(topics.rejected, checkpoint.partition, None, msgspec.json.encode(rejected)))
     return records
 
 

@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -25,24 +24,15 @@ from aggregator.ledger import row_keys
 from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import RowReader, fold
+from aggregator.topics.transaction_batches import Outgoing, TransactionBatches
 from producers.transport.cluster import Cluster
 
 TRANSACTION_MILLISECONDS = 300_000  # successors do not wait for it: they abort an open transaction first
-SENDS_PER_STEP = 100
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB
 
 #: Raised by a store, its producer or its reader when the broker, the network or fencing refuses.
 #: IllegalOperation is no KafkaError; `send` raises it after a transaction failed between two sends.
 STORE_ERRORS = (KafkaError, IllegalOperation, TimeoutError, OSError)
-
-
-class Outgoing(NamedTuple):
-    """A record to send. With `partition` None, the key decides."""
-
-    topic: str
-    partition: int | None
-    key: bytes | None
-    value: bytes | None
 
 
 class LedgerStore:
@@ -164,32 +154,22 @@ class LedgerStore:
         if producer is None:
             raise KafkaError("the ledger's store is closed")
         await producer.begin_transaction()
-        sent: list[asyncio.Future[Any]] = []
+        batches = TransactionBatches(producer)
         try:
-            for number, record in enumerate(records):
-                with _assertions_as_kafka_errors():
-                    sent.append(
-                        await producer.send(
-                            record.topic, record.value, key=record.key, partition=record.partition
-                        )
-                    )
-                if number % SENDS_PER_STEP == 0:
-                    await asyncio.sleep(0)  # a send that finds room never yields to the event loop
+            with _assertions_as_kafka_errors():
+                await batches.send(records)
             if position is not None:
                 source = TopicPartition(self.topics.reports, self.partition)
                 await producer.send_offsets_to_transaction({source: position}, self.topics.group)
-            for each in sent:  # gather would block for 100 ms with ten thousand callbacks
-                written = await each
+            offset, append_ms = await batches.stored()
         except BaseException:
-            # One error of a failed transaction is raised; asyncio would log the others as never retrieved.
-            for each in sent:
-                _retrieve(each) if each.done() else each.add_done_callback(_retrieve)
+            batches.give_up()
             raise
         await producer.commit_transaction()
-        if written.offset < self._end:
+        if offset < self._end:
             raise KafkaError(f"{self.topics.state} was deleted and recreated while this worker counted")
-        self._end = written.offset
-        return int(written.timestamp)
+        self._end = offset
+        return append_ms
 
     async def _read_until(self, owner: bytes, nonce: bytes, patience: asyncio.Timeout) -> dict[bytes, bytes]:
         clock = asyncio.get_running_loop().time
@@ -215,8 +195,3 @@ def _assertions_as_kafka_errors() -> Iterator[None]:
         yield
     except AssertionError as error:
         raise KafkaConnectionError(f"aiokafka could not go on: {error}") from error
-
-
-def _retrieve(answer: "asyncio.Future[Any]") -> None:
-    if not answer.cancelled():
-        answer.exception()

@@ -52,6 +52,7 @@ class PartitionOwner:
         source: RecordSource,
         metrics: WorkerMetrics,
         timing: PartitionTiming = DEFAULT,
+        openings: asyncio.Semaphore | None = None,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
@@ -60,6 +61,7 @@ class PartitionOwner:
         self.timing = timing
         self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
+        self._openings = openings or asyncio.Semaphore(1)
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
         self._outcomes = PackOutcomes()  # since the ledger's last transaction
@@ -67,6 +69,7 @@ class PartitionOwner:
         self._broker_ms = 0  # append time of the last row this owner wrote, unix milliseconds
         self._closed_until_ms = 0
         self._publish_at = 0.0
+        self._end = 0  # of the log, when it was last asked for
         self._counted_at = 0.0
 
     def offer(self, run: Run) -> None:
@@ -109,7 +112,8 @@ class PartitionOwner:
                 await asyncio.sleep(self.timing.retry)
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
-        ledger, estimator = await self._opened(store)
+        async with self._openings:
+            ledger, estimator = await self._opened(store)
         self._broker_ms = self._closed_until_ms = 0
         self._outcomes = PackOutcomes()
         self._counted_at = time.monotonic()
@@ -134,7 +138,8 @@ class PartitionOwner:
                 async with asyncio.timeout(self.timing.stall):
                     await self._rewind_if_stuck(ledger)
                 took = time.monotonic() - started
-                pause = min(self.timing.longest_pause, max(self.timing.checkpoint, took))
+                shortest = self.timing.longest_pause if self._catches_up(ledger) else self.timing.checkpoint
+                pause = min(self.timing.longest_pause, max(shortest, took))
             estimating.cancel()
 
     async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
@@ -155,6 +160,7 @@ class PartitionOwner:
             self.lost_windows,
             self.metrics,
             pause_seconds=self.timing.estimate,
+            behind_seconds=self.timing.behind,
         )
         return ledger, estimator
 
@@ -162,9 +168,12 @@ class PartitionOwner:
         started = time.monotonic()
         closed_until_ms = None
         if started >= self._publish_at or ledger.has_dead():
-            self._publish_at = started + self.timing.publish
             async with asyncio.timeout(self.timing.stall):
                 closed_until_ms = await self._close(ledger)
+            timing = self.timing
+            self._publish_at = started + (
+                timing.publish_behind if self._catches_up(ledger) else timing.publish
+            )
         if self._ledger is not ledger:
             raise RecordNotCountedError(self._failure)
         checkpoint = take(ledger, estimator, closed_until_ms)
@@ -196,11 +205,17 @@ class PartitionOwner:
         chain = self.source.chain(self.partition)
         if chain is not None:
             ledger.skip_markers(chain.pass_hole(ledger.position))
+        self._end = end
         self.readiness.watch(end)
         if broker_ms and ledger.position >= end:
             closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
         self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
         return self._closed_until_ms
+
+    def _catches_up(self, ledger: Ledger) -> bool:
+        """Whether records are left that were appended long ago."""
+        counted_ms = (time.time() - self.timing.behind) * 1000
+        return ledger.position < self._end and 0 < ledger.watermark_ms < counted_ms
 
     async def _rewind_if_stuck(self, ledger: Ledger) -> None:
         """Fetch again if records were fetched but not delivered, or never fetched, or the chain broke."""

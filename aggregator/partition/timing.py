@@ -1,6 +1,9 @@
 """How long owners of partitions and their stores wait, and for what."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+#: Partitions of a worker that are served at full speed. Each transaction costs it 5 to 10 ms.
+FULL_SPEED_PARTITIONS = 32
 
 
 @dataclass(frozen=True)
@@ -10,8 +13,10 @@ class PartitionTiming:
     Parameters
     ----------
     checkpoint : between two checkpoints; longer when one takes longer.
-    longest_pause : between two checkpoints, however long one takes.
+    longest_pause : between two checkpoints, however long one takes, and while a partition catches up.
     publish : between two publications of counts.
+    publish_behind : the same while a partition catches up: fewer rows for a report.
+    behind : age of the last counted record, from which on a partition with more in its log catches up.
     estimate : between two looks for windows to estimate.
     stuck : without progress, with fetched records left to count: fetch again.
     stall : for one request to the consumer, which waits forever without a broker.
@@ -30,6 +35,8 @@ class PartitionTiming:
     checkpoint: float = 0.5
     longest_pause: float = 2.0
     publish: float = 2.0
+    behind: float = 20.0
+    publish_behind: float = 6.0
     estimate: float = 2.0
     stuck: float = 2.0
     stall: float = 20.0
@@ -43,6 +50,13 @@ class PartitionTiming:
     commit_rate: float = 2000.0
     coordinator: float = 0.2
     close: float = 3.0
+
+    def shared_by(self, partitions: int) -> "PartitionTiming":
+        """Return longer pauses for a worker of many partitions: else their transactions need all its time."""
+        times = max(1.0, partitions / FULL_SPEED_PARTITIONS)
+        names = ["checkpoint", "longest_pause", "publish", "publish_behind", "estimate"]
+        names += ["behind", "unstored", "standstill"]  # which must stay longer than those
+        return replace(self, **{name: times * getattr(self, name) for name in names})
 
 
 DEFAULT = PartitionTiming()

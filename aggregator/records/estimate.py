@@ -9,10 +9,78 @@ SETTLE_SECONDS = 15  # at most, from a window's close to its final estimate, in 
 
 
 class Other(msgspec.Struct, frozen=True):
-    """What is in none of the values: fractions of all reports."""
+    """What is in none of the values: fractions of all reports. Records of older versions have no interval."""
 
     frequency: float
     std_error: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class NumberMean(msgspec.Struct, frozen=True):
+    """The estimated mean of a number, in its units, with its standard error and 95 % interval."""
+
+    value: float
+    std_error: float
+    low: float
+    high: float
+
+
+class NumberQuantile(msgspec.Struct, frozen=True):
+    """The number that a share `level` of the true ones is below, in its units, with its 95 % interval."""
+
+    level: float
+    value: float
+    low: float
+    high: float
+
+
+class PairMargin(msgspec.Struct, frozen=True):
+    """The estimate of one field of a pair alone: columns of equal length, an entry for each of its values."""
+
+    name: str
+    values: list[str]
+    frequency: list[float]
+    std_error: list[float | None]
+    low: list[float]
+    high: list[float]
+    significant: list[bool]
+
+
+class ConditionalShares(msgspec.Struct, frozen=True):
+    """Shares among the reports with one value of a field: columns parallel to those of the record."""
+
+    frequency: list[float]
+    std_error: list[float | None]
+    low: list[float]
+    high: list[float]
+
+
+class IndependenceTest(msgspec.Struct, frozen=True):
+    """Pearson's chi-square test whether the two fields are independent."""
+
+    statistic: float
+    degrees: int
+    p_value: float
+    rejected: bool
+
+
+class PairRecord(msgspec.Struct, frozen=True):
+    """What the estimate of a pair of fields has beside the joint table, which is in the record's columns."""
+
+    first: list[int]
+    second: list[int]
+    margins: list[PairMargin]
+    given_first: ConditionalShares
+    given_second: ConditionalShares
+    independence: IndependenceTest
+
+
+class Bit(msgspec.Struct, frozen=True):
+    """A bit of Bloom RAPPOR in one cohort, both from 0."""
+
+    cohort: int
+    bit: int
 
 
 class EstimateRecord(msgspec.Struct, frozen=True):
@@ -51,10 +119,17 @@ class EstimateRecord(msgspec.Struct, frozen=True):
     diagnostics: dict[str, float]
     part: int = 1
     parts: int = 1
+    mean: NumberMean | None = None
+    quantiles: list[NumberQuantile] = []
+    pair: PairRecord | None = None
+    misfit_error: list[float] = []
+    unreliable: list[bool] = []
+    unexplained_bits: list[Bit] = []
 
     def __post_init__(self) -> None:
         columns = (self.frequency, self.count, self.std_error, self.low, self.high, self.significant)
-        if any(len(column) != len(self.values) for column in columns):
+        of_rappor = [column for column in (self.misfit_error, self.unreliable) if column]
+        if any(len(column) != len(self.values) for column in (*columns, *of_rappor)):
             raise ValueError("columns must have equal length")
         if not 0 <= self.window_start <= wire.MAX_WINDOW_START:
             raise ValueError(f"window_start must be in [0, {wire.MAX_WINDOW_START}], got {self.window_start}")

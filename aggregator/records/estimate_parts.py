@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import ConditionalShares, EstimateRecord, PairRecord
 
 MOST_UNFINISHED = 16  # an estimate whose first parts were not read never becomes whole
 
@@ -41,4 +41,28 @@ def _join(parts: list[EstimateRecord]) -> EstimateRecord:
         low=[end for part in parts for end in part.low],
         high=[end for part in parts for end in part.high],
         significant=[each for part in parts for each in part.significant],
+        misfit_error=[error for part in parts for error in part.misfit_error],
+        unreliable=[each for part in parts for each in part.unreliable],
+        pair=_joined_pair([part.pair for part in parts if part.pair is not None]),
+    )
+
+
+def _joined_pair(parts: list[PairRecord]) -> PairRecord | None:
+    if not parts:
+        return None
+    return replace(
+        parts[-1],
+        first=[place for part in parts for place in part.first],
+        second=[place for part in parts for place in part.second],
+        given_first=_joined_shares([part.given_first for part in parts]),
+        given_second=_joined_shares([part.given_second for part in parts]),
+    )
+
+
+def _joined_shares(parts: list[ConditionalShares]) -> ConditionalShares:
+    return ConditionalShares(
+        [each for part in parts for each in part.frequency],
+        [each for part in parts for each in part.std_error],
+        [each for part in parts for each in part.low],
+        [each for part in parts for each in part.high],
     )

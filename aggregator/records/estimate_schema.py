@@ -35,15 +35,17 @@ MEANINGS = {
     "packs": "Packs counted: Kafka records of reports.",
     "rejected": "Rejected packs of this window.",
     "mechanism": "How values were randomized.",
-    "estimator": "How the frequencies were estimated: mle is the maximum of the likelihood.",
+    "estimator": "How the frequencies were estimated: mle is the maximum of the likelihood, inv linear "
+    "inversion, ems the fixed point of expectation, maximization and smoothing.",
     "epsilon": "Privacy loss of one report, nats.",
-    "values": "What is estimated, in the order of the collection file.",
+    "values": "What is estimated, in the order of the collection file; of a number, the lower edges of its "
+    "cells, all of one width.",
     "frequency": "Estimated share of the reports.",
     "count": "Estimated number of reports: frequency times reports.",
     "std_error": "Standard error of the unconstrained estimate of the share; null if the counts "
     "carry no information on it.",
-    "low": "Lower end of the 95 % interval of the share.",
-    "high": "Upper end of the 95 % interval of the share.",
+    "low": "Lower end of the 95 % interval of the share; of a number, of the mean of neighbouring steps.",
+    "high": "Upper end of the 95 % interval of the share; of a number, of the mean of neighbouring steps.",
     "significant": "Whether the share differs from 0, at a false-discovery rate of 5 % among all values.",
     "omitted": "Values that are in none of the parts up to this one: estimated lower, or too long for a "
     "record.",
@@ -53,10 +55,54 @@ MEANINGS = {
     "other.frequency": "Share of the reports; for rappor-k-hot, the mean number of such values in a report.",
     "other.std_error": "Standard error of that; for rappor with omitted candidates, a bound on it; null if "
     "the counts carry no information on it.",
+    "other.low": "Lower end of its 95 % interval; absent from records of older versions.",
+    "other.high": "Upper end of that interval.",
     "diagnostics": "Figures of the fit, by name.",
     "part": "Number of this part. Part 1 holds the largest estimates.",
     "parts": "Number of parts. An estimate is complete when parts 1 to this number exist for the same "
     "collection, window_start, revision and final.",
+    "mean": "Mean of a number; null for other mechanisms.",
+    "mean.value": "Estimated mean, in the units of the number.",
+    "mean.std_error": "Standard error of the mean.",
+    "mean.low": "Lower end of the 95 % interval of the mean.",
+    "mean.high": "Upper end of the 95 % interval of the mean.",
+    "quantiles": "Quantiles of a number, by ascending level; empty for other mechanisms.",
+    "misfit_error": "Part of std_error that comes from strings outside the candidates, alike in every "
+    "window; its square and that of the sampling error add up. Empty except for rappor.",
+    "unreliable": "Whether a value shares bits with strings that nobody listed, so that no error can be "
+    "stated: std_error is null, and the interval is from 0 to 1. Empty except for rappor.",
+    "unexplained_bits": "Bits set more often than the values and evenly spread others explain, at most "
+    "1,000; left out of the estimate. Empty except for rappor.",
+    "unexplained_bits.cohort": "Cohort, from 0.",
+    "unexplained_bits.bit": "Bit of the Bloom filter, from 0.",
+    "quantiles.level": "Share of the true numbers that are below the quantile.",
+    "quantiles.value": "Estimated quantile, in the units of the number.",
+    "quantiles.low": "Lower end of the 95 % interval of the quantile.",
+    "quantiles.high": "Upper end of the 95 % interval of the quantile.",
+    "pair": "Of a pair of fields, whose joint table the columns have; null for other mechanisms.",
+    "pair.first": "Place of each entry's first value among those of the first margin.",
+    "pair.second": "Place of each entry's second value among those of the second margin.",
+    "pair.margins": "The estimate of the first field alone, and of the second one.",
+    "pair.given_first": "Share of each entry among the reports with the same first value.",
+    "pair.given_second": "Share of each entry among the reports with the same second value.",
+    "pair.independence": "Test whether the two fields are independent.",
+    "margins.name": "Name of the field.",
+    "margins.values": "Its values; (other) stands for all that are not listed.",
+    "margins.frequency": "Estimated share of the reports with each value.",
+    "margins.std_error": "Standard error of that.",
+    "margins.low": "Lower end of its 95 % interval.",
+    "margins.high": "Upper end of its 95 % interval.",
+    "margins.significant": "Whether the share differs from 0, at a false-discovery rate of 5 % among the "
+    "values of the field.",
+    "given.frequency": "Estimated share of each entry; those of one group sum to 1 if none is omitted.",
+    "given.std_error": "Standard error of that; null if noise lets any share be true.",
+    "given.low": "Lower end of its 95 % interval.",
+    "given.high": "Upper end of its 95 % interval.",
+    "independence.statistic": "Chi-square, of k-rr-pair Pearson's of the reported pairs.",
+    "independence.degrees": "Its degrees of freedom, of rare values joined; 0 if there are too few reports "
+    "for a test. Then p_value is 1.",
+    "independence.p_value": "Probability of this statistic or a larger one if the fields are independent.",
+    "independence.rejected": "Whether the fields depend on each other, at a false-alarm rate of 5 %.",
 }
 
 #: Constraints of fields that Python types do not express.
@@ -65,7 +111,20 @@ LIMITS: dict[str, dict[str, Any]] = {
     "collection": {"pattern": "^[a-z][a-z0-9_-]{0,62}$"},
     "fingerprint": {"pattern": "^[0-9a-f]{16}$"},
     "window_start": {"minimum": 0, "maximum": wire.MAX_WINDOW_START},
-    "mechanism": {"enum": ["k-rr", "k-rr-longitudinal", "rappor", "rappor-one-hot", "rappor-k-hot"]},
+    "mechanism": {
+        "enum": [
+            "k-rr",
+            "k-rr-longitudinal",
+            "k-rr-pair",
+            "one-hot-pair",
+            "local-hash",
+            "local-hash-longitudinal",
+            "rappor",
+            "rappor-one-hot",
+            "rappor-k-hot",
+            "number",
+        ]
+    },
     **{name: {"exclusiveMinimum": 0} for name in ("window_end", "epsilon")},
     **{name: {"minimum": 0} for name in ("rejected", "omitted")},
     **{name: {"minimum": 1} for name in ("revision", "reports", "packs", "part", "parts")},
@@ -73,28 +132,50 @@ LIMITS: dict[str, dict[str, Any]] = {
 #: Constraints of each entry of a column.
 ENTRY_LIMITS: dict[str, dict[str, Any]] = {
     **{name: {"minimum": 0, "maximum": 1} for name in ("frequency", "low", "high")},
-    **{name: {"minimum": 0} for name in ("count", "std_error")},
+    **{name: {"minimum": 0} for name in ("count", "std_error", "misfit_error")},
+}
+#: Types of parts of a record by the field that holds them, and constraints of their fields.
+PARTS = {
+    "other": "Other",
+    "mean": "NumberMean",
+    "quantiles": "NumberQuantile",
+    "pair": "PairRecord",
+    "margins": "PairMargin",
+    "given": "ConditionalShares",
+    "independence": "IndependenceTest",
+    "unexplained_bits": "Bit",
+}
+PART_LIMITS: dict[str, dict[str, Any]] = {
+    **{f"other.{name}": {"minimum": 0} for name in ("frequency", "std_error", "low", "high")},
+    "mean.std_error": {"minimum": 0},
+    **{f"unexplained_bits.{name}": {"minimum": 0} for name in ("cohort", "bit")},
+    "quantiles.level": {"exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    "pair.margins": {"minItems": 2, "maxItems": 2},
+    **{f"independence.{name}": {"minimum": 0} for name in ("statistic", "degrees")},
+    "independence.p_value": {"minimum": 0, "maximum": 1},
 }
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema, draft 2020-12, as JSON values."""
     _, components = msgspec.json.schema_components([EstimateRecord], ref_template="#/$defs/{name}")
-    record, other = components["EstimateRecord"], components["Other"]
+    record = components.pop("EstimateRecord")
     for name, field in record["properties"].items():
         field |= {"description": MEANINGS[name]} | LIMITS.get(name, {})
         field.pop("default", None)
     for name, limits in ENTRY_LIMITS.items():
         record["properties"][name]["items"] |= limits
-    for name, field in other["properties"].items():
-        field |= {"description": MEANINGS[f"other.{name}"], "minimum": 0}
+    for owner, part in PARTS.items():
+        for name, field in components[part]["properties"].items():
+            field |= {"description": MEANINGS[f"{owner}.{name}"]} | PART_LIMITS.get(f"{owner}.{name}", {})
+            field.pop("default", None)
     return {
         "$schema": DRAFT,
         **record,
         "required": list(record["properties"]),
         "title": "deniable estimate",
         "description": DESCRIPTION,
-        "$defs": {"Other": other},
+        "$defs": components,
     }
 
 

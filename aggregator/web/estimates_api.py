@@ -20,7 +20,7 @@ WHOLE = re.compile(r"[0-9]{1,19}")
 
 
 class EstimatesApi:
-    """`/api/estimates/COLLECTION` and `/api/plan`.
+    """`/api/estimates/COLLECTION`, `/api/history/COLLECTION` and `/api/plan`.
 
     Parameters
     ----------
@@ -52,6 +52,18 @@ class EstimatesApi:
             )
         record = self.history.record(collection, int(asked))
         return json_response(msgspec.Raw(record)) if record else self._unknown_window(collection)
+
+    async def kept(self, request: web.Request) -> web.Response:
+        """The newest estimate of each window that this worker keeps, oldest first."""
+        collection = self.collections.get(request.match_info["collection"])
+        if collection is None:
+            return self._unknown_collection()
+        if wrong := unfit(request):
+            return refused(400, wrong)
+        if collection.name in self.history.sought:
+            return refused(503, "the topic of estimates is still being read; ask again in a moment")
+        records = [self.history.record(collection, start) for start in self.history.starts(collection)]
+        return json_response({"estimates": [msgspec.Raw(each) for each in records if each]})
 
     async def plan(self, request: web.Request) -> web.Response:
         """Expected errors at each epsilon for `reports`, by default those of the newest window."""
@@ -90,7 +102,10 @@ def unfit(request: web.Request, *names: str) -> str:
     given = [name for name, _ in request.query.items()]
     if set(given) <= set(names) and len(given) == len(set(given)):
         return ""
-    return f"parameters are {' and '.join(names)}, each at most once, got {reprlib.repr(', '.join(given))}"
+    allowed = (
+        f"parameters are {' and '.join(names)}, each at most once" if names else "it takes no parameters"
+    )
+    return f"{allowed}, got {reprlib.repr(', '.join(given))}"
 
 
 def json_response(value: object, status: int = 200) -> web.Response:

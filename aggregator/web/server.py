@@ -29,7 +29,7 @@ PAGE = Path(__file__).with_name("page")
 STYLES = ("page.css", "table.css", "charts.css")
 SCRIPTS = (
     *("page.js", "stream.js", "collection.js", "table.js", "axis.js", "history.js", "history_table.js"),
-    *("plan.js", "privacy.js", "format.js", "paths.js", "dom.js"),
+    *("plan.js", "privacy.js", "density.js", "pair.js", "format.js", "paths.js", "dom.js"),
 )
 PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
 
@@ -99,6 +99,7 @@ class WebServer:
         app.router.add_get("/api/collections", self._collections)
         app.router.add_get("/api/estimates/{collection}", self.api.estimate)
         app.router.add_get("/api/events", self.streams.serve)
+        app.router.add_get("/api/history/{collection}", self.api.kept)
         app.router.add_get("/api/plan", self.api.plan)
         app.router.add_get("/api/status", self._status)
         app.router.add_routes(self.probes.routes())

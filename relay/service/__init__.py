@@ -1,6 +1,6 @@
 """The relay as a process: it reads `uploads` in a consumer group, and writes packs to `reports`.
 
-May import `acceptance`, `control`, `fold`, `keys` and `recovery`. Begin with `service`.
+May import `acceptance`, `control`, `fold`, `keys`, `recovery` and `windows`. Begin with `service`.
 
 service     the loop: poll, fold, send, commit
 partition   one partition: its fold, and what is to be sent of its batches

@@ -62,6 +62,23 @@ SHUFFLED_LEAST = GaugeMetric(
     meaning="The smallest of these numbers since the relay's start. Absent before the first.",
     remedy="as for `deniable_relay_shuffled_reports`.",
 )
+EPSILON_SHUFFLED = GaugeMetric(
+    name="epsilon_shuffled",
+    labels=("collection",),
+    meaning="Certified bound, nats, on what a report of the newest closed window shows of its client, at the "
+    "delta of the collection's budget (1e-6 without one), to those who see only what relays send: readers of "
+    "`reports`, counts and estimates. It is that of the smallest number of reports of the window put "
+    "in one random order, less the share `forged_share`. Against broker, edge or relay's memory nothing is "
+    "gained: there a report costs `deniable_epsilon_per_report_nats`. Of several relays the largest counts. "
+    "Absent for collections that memoize or take several reports of a client in a window, whose reports are "
+    "not independent, and for packs that producers send themselves, whose size is not known.",
+    remedy="too large: longer windows, fewer cohorts, or a larger `shuffle_reports`.",
+)
+SHUFFLED_HONEST = GaugeMetric(
+    name="relay_shuffled_reports_honest",
+    labels=("collection",),
+    meaning="The number of honest reports for which that bound is stated, rounded down to three digits.",
+)
 LAG = GaugeMetric(
     name="relay_lag",
     unit="records",

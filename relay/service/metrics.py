@@ -1,13 +1,17 @@
 """What Prometheus sees of a relay."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
+from estimators.accounting.shuffling.honest import HonestShuffle
 from relay.acceptance import REASONS
 from relay.service import definitions
 from relay.service.partition import PartitionRelay, SealedBatch
+from relay.windows import ClosedWindow
 
 UNKNOWN = "unknown"  # a collection that is no longer in this relay's file
 
@@ -18,9 +22,10 @@ class RelayMetrics:
     Parameters
     ----------
     names : of the collections, by fingerprint; each is exported from the start, at 0.
+    shuffles : what epsilons of shuffled reports depend on beside their number, by fingerprint.
     """
 
-    def __init__(self, names: Mapping[int, str]) -> None:
+    def __init__(self, names: Mapping[int, str], shuffles: Mapping[int, HonestShuffle] | None = None) -> None:
         self.registry = registry = CollectorRegistry()
         self._names = names
         self._uploads = definitions.UPLOADS.register(registry)
@@ -41,6 +46,7 @@ class RelayMetrics:
         self.openings = definitions.OPENINGS.register(registry)
         self.losses = definitions.LOSSES.register(registry)
         self.away = definitions.AWAY.register(registry)
+        self._epsilons = ShuffledEpsilons(names, shuffles or {}, registry)
         self._smallest: dict[str, int] = {}
         for name in names.values():
             for result in ("accepted", "rejected"):
@@ -70,6 +76,8 @@ class RelayMetrics:
             self._shuffled.labels(name).observe(release.shuffled)
             self._smallest[name] = min(release.shuffled, self._smallest.get(name, release.shuffled))
             self._least.labels(name).set(self._smallest[name])
+        for window in sealed.batch.closed:
+            self._epsilons.closed(window)
 
     def show(self, relays: Iterable[PartitionRelay], ends: Mapping[int, int]) -> None:
         """Set the figures of the present partitions.
@@ -102,3 +110,44 @@ class RelayMetrics:
 
     def _name(self, fingerprint: int) -> str:
         return self._names.get(fingerprint, UNKNOWN)
+
+
+class ShuffledEpsilons(Collector):
+    """What a report cost among those shuffled with it, in the newest closed window of each collection.
+
+    Figures are computed at a scrape, so that no batch waits for them, and kept.
+
+    Parameters
+    ----------
+    names : of the collections, by fingerprint.
+    shuffles : what was decided beforehand, by fingerprint; without those that have no such epsilon.
+    registry : to register in.
+    """
+
+    def __init__(
+        self, names: Mapping[int, str], shuffles: Mapping[int, HonestShuffle], registry: CollectorRegistry
+    ) -> None:
+        self._names, self._shuffles = names, shuffles
+        self._newest: dict[int, ClosedWindow] = {}
+        registry.register(self)
+
+    def closed(self, window: ClosedWindow) -> None:
+        """Take a closed window of a partition: the newest one is shown, of several the smallest number."""
+        held = self._newest.get(window.fingerprint)
+        if held is None or (window.start, -window.least_shuffled) > (held.start, -held.least_shuffled):
+            self._newest[window.fingerprint] = window
+
+    def describe(self) -> list[Metric]:
+        """Return nothing, because the figures are not known in advance."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All figures. Any thread may call this."""
+        epsilon, reports = definitions.EPSILON_SHUFFLED.family(), definitions.SHUFFLED_HONEST.family()
+        for fingerprint, window in self._newest.copy().items():
+            shuffle = self._shuffles.get(fingerprint)
+            if shuffle is not None and fingerprint in self._names:
+                labels = [self._names[fingerprint]]
+                epsilon.add_metric(labels, shuffle.epsilon(window.least_shuffled).high)
+                reports.add_metric(labels, shuffle.honest(window.least_shuffled))
+        yield from (epsilon, reports)

@@ -109,5 +109,5 @@ async def _settings(log: UploadLog, partition: int, offset: int, keys: RelayKeys
         raise RelayError(
             f"uploads partition {partition}: the settings at offset {offset} were written with "
             "another secret; "
-            "all relays of a deployment must have the same one: restore it from a copy"
+            "all relays of a deployment must have the same one: replace the one here by a copy of theirs"
         ) from None

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from aiokafka.errors import (
@@ -23,6 +23,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
+from estimators.accounting.shuffling.honest import HonestShuffle
 from estimators.errors import DefectError, DeniableError
 from producers.transport.cluster import Cluster
 from relay.control import RelaySettings, is_settings
@@ -61,6 +62,7 @@ class RelayConfig:
     settings : of the collection file.
     idle_seconds : see the collection file.
     names : of the collections, by fingerprint.
+    shuffles : of collections whose shuffled reports have an epsilon, by fingerprint.
     """
 
     cluster: Cluster
@@ -72,6 +74,7 @@ class RelayConfig:
     settings: RelaySettings
     idle_seconds: float
     names: Mapping[int, str]
+    shuffles: Mapping[int, HonestShuffle] = field(default_factory=dict)
 
 
 @dataclass
@@ -100,7 +103,7 @@ class RelayService:
     def __init__(self, config: RelayConfig, keys: RelayKeys) -> None:
         self._config, self._keys = config, keys
         self._away = Away(config.cluster.bootstrap_servers)
-        self._metrics = RelayMetrics(config.names)
+        self._metrics = RelayMetrics(config.names, config.shuffles)
         self.registry = self._metrics.registry
         self._works: dict[int, Work] = {}
         self._ends: dict[int, int] = {}

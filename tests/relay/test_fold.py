@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from producers import wire
 from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import Upload, encode_upload
+from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
 from relay import control
 from relay.control import ControlError, Intake, decode_control, encode_marker, encode_settings
 from relay.fold import Fold, Start
@@ -141,12 +141,26 @@ def test_a_start_without_ids_is_found_out():
     assert any(rest.packs[end] != whole.packs[end] for end in rest.packs)
 
 
-@pytest.mark.parametrize("seed", SEEDS[:3])
+def settings_in_force(log):
+    """Offsets of the records with settings that were in force after them."""
+    fold, found = Fold(PARTITION, KEYS, Start(0)), []
+    for record in log.records:
+        fold.apply(*record)
+        if fold.settings and fold.settings_offsets[fold.settings.revision] == record[0]:
+            found.append(record[0])
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 7])
 def test_without_a_position_nothing_is_packed_that_was_packed_before(seed):
-    """After the group's commits and the log's beginning are gone, packs are the same ones or missing."""
+    """After the group's commits and the log's beginning are gone, packs are the same ones or missing.
+
+    As long as the first settings that are left were in force: see the limits.
+    """
     log = grown(seed)
     whole = {pack.pack_id: pack for packs in fold_log(log).packs.values() for pack in packs}
-    left = Log(log.records[len(log.records) // 3 :])
+    third = log.records[len(log.records) // 3][0]
+    left = Log(log.since(next(each for each in settings_in_force(log) if each >= third)))
     rest = fold_log(left, Start(left.records[0][0]))
     packs = [pack for each in rest.packs.values() for pack in each]
     assert packs
@@ -223,6 +237,20 @@ def test_packs_hold_any_values_in_any_order():
         buckets = wire.buckets(pack)
         assert (np.sort(buckets) != buckets).any()
         assert set(buckets.tolist()) == set(range(5))
+
+
+@pytest.mark.parametrize("mechanism", wire.BUCKET_NUMBERS)
+def test_buckets_without_a_counter_are_refused(mechanism):
+    chance, log, intake = random.Random(4), Log(), Intake(11, mechanism, 390, 1, 20, 3)
+    log.append(0, encode_settings(KEYS, PARTITION, settings_of(intake, pack_reports=50)))
+    for buckets in ((389, 0), (390,), (5, 65_535)):
+        rows = np.array(buckets, "<u2").tobytes()
+        group = UploadGroup(intake.fingerprint, mechanism, 0, BEGIN, len(buckets), 390, rows)
+        log.append(BEGIN * 1000, encode_frame([encode_upload(Upload(upload_id(chance), (group,)))]))
+    log.append(BEGIN * 1000 + 24_000, encode_marker(KEYS, PARTITION))
+    (_, batch) = fold_log(log).batches
+    assert batch.outcomes.rejected == {(intake.fingerprint, BEGIN, "bad_value"): 2}
+    assert batch.outcomes.reports == {(intake.fingerprint, BEGIN): 2}
 
 
 def test_window_full():
@@ -323,3 +351,21 @@ def test_records_of_newer_relays_stop_this_one(monkeypatch):
 def test_foreign_commit_is_refused(text):
     with pytest.raises(ValueError, match="not one of this version"):
         Position.of(3, text)
+
+
+@pytest.mark.parametrize("mechanism", wire.BUCKET_NUMBERS)
+def test_buckets_without_a_counter_are_rejected(mechanism):
+    """Of every mechanism whose reports are buckets: 300 of them in two bytes."""
+    intake = Intake(12, mechanism, 300, 1, 60, 3)
+    chance, log, packs = random.Random(1), Log(), []
+    log.append(BEGIN * 1000, encode_settings(KEYS, PARTITION, settings_of(intake)))
+    for bucket in (299, 300, 0):
+        numbers = (intake.fingerprint, mechanism, 0, BEGIN, 1, intake.width)
+        group = UploadGroup(*numbers, bucket.to_bytes(2, "little"))
+        log.append(BEGIN * 1000 + 1, encode_frame([encode_upload(Upload(upload_id(chance), (group,)))]))
+    folded = fold_log(closed(log, BEGIN * 1000))
+    for each in folded.packs.values():
+        packs += each
+    assert sorted(row for _, _, _, row in reports_of(packs).elements()) == [b"\x00\x00", b"+\x01"]
+    rejected = sum((batch.outcomes.rejected for batch in folded.batches), Counter())
+    assert rejected == {(12, BEGIN, "bad_value"): 1}

@@ -18,12 +18,12 @@ _SPARSE = 16  # from this many buckets per report on, touching only the reported
 
 
 def is_countable(pack: wire.Pack) -> bool:
-    """Whether every report has a counter: k-RR reports must be below k; rows of bits always fit."""
+    """Whether every report has a counter: buckets must be below the width; rows of bits always fit."""
     return pack.mechanism == wire.RAPPOR_NUMBER or int(wire.buckets(pack).max()) < pack.width
 
 
 def add_pack(counts: npt.NDArray[np.int64], pack: wire.Pack) -> None:
-    """Count one pack: reports per bucket (k-RR, longitudinal too), or reports with each bit set (RAPPOR).
+    """Count one pack: reports per bucket (k-RR, local hashing), or reports with each bit set (RAPPOR).
 
     Parameters
     ----------

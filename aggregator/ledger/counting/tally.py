@@ -41,7 +41,7 @@ class Tally:
         self.packs += packs
 
     def add_buckets(self, buckets: npt.NDArray[np.unsignedinteger], packs: int) -> None:
-        """Count several k-RR packs: the buckets of all their reports, each below the width."""
+        """Count several packs of buckets: those of all their reports, each below the width."""
         np.add.at(self._own_counts(), buckets, 1)
         self.reports += len(buckets)
         self.packs += packs

@@ -63,15 +63,16 @@ class PartitionRuns:
         return next(self._runs)
 
     def _read(self) -> Iterator[Run]:
-        place = 0
+        place = records = 0
         waiting: list[BatchRecords] = []
         while (end := end_of_batch(self.data, place)) is not None:
             found = _plain_records(self.data, place, end)
             if found is not None:
                 waiting.append(found)
-            if found is None or sum(len(each.starts) for each in waiting) >= RUN_RECORDS:
+                records += len(found.starts)
+            if found is None or records >= RUN_RECORDS:
                 yield from self._run_of(waiting)
-                waiting = []
+                waiting, records = [], 0
             if found is None:
                 yield from self._read_by_aiokafka(place, end)
             place = end

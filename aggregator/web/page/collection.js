@@ -1,8 +1,10 @@
 // One collection's section: what it costs, its newest estimate, its history, and what another epsilon would do.
 
+import { drawDensity } from "./density.js";
 import { cloneTemplate, setTexts } from "./dom.js";
 import { formatMoment, formatPacks, formatWhole, formatWindow } from "./format.js";
 import { createHistory, drawHistory } from "./history.js";
+import { drawPair } from "./pair.js";
 import { createPlan, updatePlan } from "./plan.js";
 import { formatPrivacy } from "./privacy.js";
 import { createTable, leadingValues, updateTable } from "./table.js";
@@ -11,9 +13,14 @@ const LEADING_VALUES = 6;
 const MECHANISMS = {
   "k-rr": "Randomized response",
   "k-rr-longitudinal": "Randomized response with memory",
+  "k-rr-pair": "Randomized response of pairs",
+  "one-hot-pair": "One bit for each pair",
+  "local-hash": "Local hashing",
+  "local-hash-longitudinal": "Local hashing with memory",
   "rappor": "RAPPOR",
   "rappor-one-hot": "RAPPOR without hashing",
   "rappor-k-hot": "RAPPOR of several values",
+  "number": "Numbers by Square Wave",
 };
 
 export function createView() {
@@ -36,7 +43,7 @@ export function describe(view, collection) {
   const { name, mechanism, values } = collection;
   setTexts(view.section, {
     "h2": name,
-    ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}, ${formatWhole(values)} values`,
+    ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}, ${formatWhole(values)} ${mechanism === "number" ? "steps" : "values"}`,
   });
   view.section.setAttribute("aria-label", name);
   drawPrivacy(view);
@@ -77,7 +84,14 @@ function draw(view) {
   requestAnimationFrame(() => {
     view.isDrawing = false;
     if (view.estimate === null) return;
-    if (view.table.estimate !== view.estimate) updateTable(view.table, view.estimate);
+    if (isNumber(view.estimate)) {
+      drawDensity(view.section.querySelector(".density"), view.estimate);
+      return;
+    }
+    if (view.table.estimate !== view.estimate) {
+      updateTable(view.table, view.estimate);
+      if (view.estimate.pair) drawPair(view.section.querySelector(".pair"), view.estimate);
+    }
     drawHistory(view.history, view.windows, leadingValues(view.table, LEADING_VALUES), view.table.digits);
     updatePlan(view.plan, view.collection.name, view.estimate);
   });
@@ -94,8 +108,16 @@ function drawHeadline({ section, collection, estimate }) {
       : `Provisional: reports are counted until ${formatMoment(window_end + collection.grace_seconds)}.`,
   });
   section.classList.toggle("final", final);
-  for (const part of section.querySelectorAll(".badge, .estimate, .finality, .plan")) part.hidden = false;
+  for (const part of section.querySelectorAll(".badge, .finality")) part.hidden = false;
+  for (const part of section.querySelectorAll(".estimate, .plan")) part.hidden = isNumber(estimate);
+  section.querySelector(".density").hidden = !isNumber(estimate);
+  section.querySelector(".pair").hidden = !estimate.pair;
   section.querySelector(".waiting").hidden = true;
+}
+
+/** A number has a distribution instead of leading values. */
+function isNumber({ mean }) {
+  return mean !== null;
 }
 
 /** `since`: unix seconds; undefined while no newer estimate is due. */

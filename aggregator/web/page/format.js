@@ -1,6 +1,6 @@
 // Numbers and times as text. Pure.
 
-export const NORMAL_95 = 1.959964;
+const NORMAL_95 = 1.959964;
 
 const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const timeOfDay = new Intl.DateTimeFormat("en", clock);
@@ -47,17 +47,22 @@ export function formatReasons(packsByReason) {
   return parts.map(([reason, packs]) => `${reason.replaceAll("_", " ")} ${formatWhole(packs)}`).join(", ");
 }
 
-/**
- * Both ends of an interval, in percent. Intervals are clipped to [0, 1]: of one that noise took out of it
- * nothing is left, or so little that both ends would look the same, as if there were certainty.
- */
+/** Both ends of an interval, in percent; ends that would look the same, as if there were certainty, are one. */
 export function formatInterval({ low, high }, digits) {
-  if (high <= 0) return "below 0";
-  if (low >= 1) return "above 100";
   const [from, to] = [formatPercent(low, digits), formatPercent(high, digits)];
   if (from !== to) return `${from} – ${to}`;
   const step = 10 ** -digits;
   return low < 0.5 ? `below ${(Number(to) + step).toFixed(digits)}` : `above ${(Number(from) - step).toFixed(digits)}`;
+}
+
+/** A number in four digits: its units are not known here. */
+export function formatFigure(number) {
+  return number.toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
+/** `p = 0.00865`; below 1e-6 only that it is: more digits tell people nothing. */
+export function formatPValue(pValue) {
+  return pValue < 1e-6 ? "p < 1e-6" : `p = ${Number(pValue.toPrecision(3))}`;
 }
 
 export function formatPercent(fraction, digits) {

@@ -45,9 +45,11 @@ function axisEndOf({ points, axisEnds }, value) {
   return highest > former || highest < 0.6 * former ? niceEnd(highest) : former;
 }
 
-function readPoint({ window_start, window_end, final, reports, values, frequency, low, high }) {
+function readPoint({ window_start, window_end, final, reports, values, frequency, low, high, unreliable = [] }) {
   const shares = new Map(values.map((value, index) => [
-    value, { frequency: frequency[index], low: low[index], high: high[index] },
+    value, unreliable[index]
+      ? { frequency: frequency[index], low: frequency[index], high: frequency[index] }
+      : { frequency: frequency[index], low: low[index], high: high[index] },
   ]));
   return { start: window_start, end: window_end, final, reports, shares };
 }

@@ -3,7 +3,7 @@
 // Rule 2: the named values set the axis; a longer bar of unexplained reports is cut off there, and marked.
 
 import { drawAxis } from "./axis.js";
-import { NORMAL_95, formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
+import { formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
 import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
 
 const LEADING_VALUES = 20;
@@ -34,10 +34,10 @@ export function leadingValues({ order, leading }, most) {
 }
 
 /** One entry per value from an estimate's parallel columns. */
-function readEntries({ values, frequency, std_error, low, high, significant }) {
+function readEntries({ values, frequency, std_error, low, high, significant, unreliable = [] }) {
   return values.map((value, index) => ({
     value, frequency: frequency[index], standardError: std_error[index],
-    low: low[index], high: high[index], significant: significant[index],
+    low: low[index], high: high[index], significant: significant[index], unreliable: unreliable[index] ?? false,
   }));
 }
 
@@ -45,9 +45,7 @@ function readEntries({ values, frequency, std_error, low, high, significant }) {
 function readOther({ other }) {
   if (other === null) return [];
   const { frequency, std_error } = other;
-  const halfWidth = std_error === null ? 1 : NORMAL_95 * std_error;
-  const low = Math.max(0, frequency - halfWidth);
-  const high = Math.min(1, frequency + halfWidth);
+  const [low, high] = [other.low ?? 0, other.high ?? 1];
   return [{ value: "other", frequency, standardError: std_error, low, high, significant: low > 0 }];
 }
 
@@ -102,7 +100,7 @@ function fitColumns(view, shown) {
   view.longestValue = Math.max(view.longestValue, ...shown.map(({ value }) => value.length));
   table.style.setProperty("--longest-value", view.longestValue);
   table.style.setProperty("--digits", view.digits);
-  const highest = Math.max(1e-6, ...view.order.map(({ frequency, high }) => Math.max(frequency, high)));
+  const highest = Math.max(1e-6, ...view.order.map(({ frequency, high, unreliable }) => unreliable ? frequency : Math.max(frequency, high)));
   if (highest > view.axisEnd || highest < 0.6 * view.axisEnd) view.axisEnd = drawAxis(table, highest);
 }
 
@@ -129,17 +127,16 @@ function createRow(value) {
 }
 
 function drawRow(row, entry, { axisEnd, digits }) {
-  const { frequency, low, high, significant } = entry;
+  const { frequency, low, high, significant, unreliable } = entry;
   setTexts(row, {
     ".frequency": formatPercent(frequency, digits),
-    ".interval": formatInterval(entry, digits),
+    ".interval": unreliable ? "shares bits with unlisted strings" : formatInterval(entry, digits),
     ".spoken": significant ? "" : "not distinguishable from zero",
   });
   row.classList.toggle("quiet", !significant);
-  row.classList.toggle("empty", low === high);
-  row.querySelector(".beyond").hidden = high <= axisEnd * (1 + 1e-9);
+  row.querySelector(".beyond").hidden = unreliable || high <= axisEnd * (1 + 1e-9);
   const { style } = row.querySelector(".plot");
   style.setProperty("--frequency", `${100 * Math.max(0, frequency) / axisEnd}%`);
   style.setProperty("--low", `${100 * low / axisEnd}%`);
-  style.setProperty("--width", `${100 * (high - low) / axisEnd}%`);
+  style.setProperty("--width", `${unreliable ? 0 : 100 * (high - low) / axisEnd}%`);
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from aggregator.estimation import estimator as estimator_module
 from aggregator.estimation import window_estimate
 from aggregator.estimation.estimator import Estimator, WindowResult
 from aggregator.ledger import row_keys, row_values
@@ -400,3 +401,36 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(run())
     assert packs[:1] == [PARTITIONS]
     assert estimator.caught_up
+
+
+def test_catching_up_leaves_early_estimates_to_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of long ago: after an early estimate, the next rests, and a final one does not."""
+    monkeypatch.setattr(estimator_module, "BEHIND_REST", 1e6)
+    estimator = new_estimator()
+    close(estimator, CLOSES_MS - 10)
+    count(estimator, packs=1)
+    assert published(estimator) == [(1, False)]
+    count(estimator, packs=2)
+    assert published(estimator) == []
+    close(estimator)
+    assert published(estimator) == [(2, True)]
+
+
+def test_no_rest_of_early_estimates_while_counts_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimator_module, "BEHIND_REST", 1e6)
+    estimator = new_estimator()
+    monkeypatch.setattr(estimator_module.time, "time", lambda: T0 + estimator.behind_seconds)
+    close(estimator, T0 * 1000 + 1)
+    count(estimator, packs=1)
+    assert published(estimator) == [(1, False)]
+    count(estimator, packs=2)
+    assert published(estimator) == [(2, False)]
+
+
+def test_windows_estimated_least_often_are_next() -> None:
+    estimator = new_estimator()
+    count(estimator, packs=3)
+    assert published(estimator) == [(3, False)]
+    count(estimator, packs=4)
+    count(estimator, packs=1, counts=(5,) * PLACE.width)
+    assert [window[0] for window, _ in estimator.due()] == [PLACE.fingerprint, FRUIT.fingerprint]

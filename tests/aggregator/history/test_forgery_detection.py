@@ -15,7 +15,11 @@ from aggregator.history.periods import Period
 from aggregator.history.window_reader import EachWindow, check_room
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, MemoryRecord, pack_of
 
 EVEN = (1000, 1000, 1000)
@@ -56,6 +60,33 @@ def test_honest_windows_do_not_alarm() -> None:
     assert all(not each.alarms for each in judged(PLACE, rappor(), rappor()).values())
 
 
+HASHED = Collection("hashed", LocalHash.from_epsilon(2.0, 80), candidates=("a", "b"))
+
+
+def hashed_reports(seed: int, forged: int = 0) -> WindowCounts:
+    """40,000 honest reports of one value; `forged` more name one bucket of one function."""
+    rng, functions = np.random.default_rng(seed), hash_functions_of(HASHED.mechanism, HASHED.fingerprint)
+    drawn = rng.integers(80, size=40_000)
+    true = functions.buckets(np.repeat(functions.words(["a"]), 40_000), drawn)
+    lies = (true + rng.integers(1, 7, size=40_000)) % 7
+    shown = np.where(rng.random(40_000) < HASHED.mechanism.hit, true, lies)
+    counts = np.bincount(np.append(drawn * 7 + shown, np.full(forged, 17)), minlength=560)
+    return WindowCounts(counts[None], np.array([40_000 + forged]), 1, 0)
+
+
+def test_local_hashing_is_tested_by_function_and_bucket() -> None:
+    honest = judged(HASHED, hashed_reports(1), hashed_reports(2))
+    assert {name: (each.judged, each.alarms) for name, each in honest.items()} == {
+        "functions": (2, []),
+        "impossible": (2, []),
+        "change": (1, []),
+    }
+    forged = judged(HASHED, hashed_reports(1), hashed_reports(2, forged=1000))
+    assert [len(each.alarms) for each in forged.values()] == [1, 1, 1]
+    (alarm,) = forged["impossible"].alarms
+    assert (alarm["window_start"], alarm["function"], alarm["bucket"]) == (T0 + 10, 2, 3)
+
+
 def test_changed_windows_alarm() -> None:
     calm, forged = krr(2000, 1000, 1000, 1000), krr(2000, 1000, 1600, 1000)
     (alarm,) = judged(FRUIT, calm, calm, forged)["change"].alarms
@@ -73,6 +104,27 @@ def test_counts_explained_by_no_values_are_named() -> None:
     window.counts[1, 3] = 20
     (alarm,) = judged(PLACE, window)["impossible"].alarms
     assert (alarm["cohort"], alarm["bit"]) == (1, 3)
+
+
+def test_counts_explained_by_no_numbers_are_named() -> None:
+    """At epsilon 1 a near cell is 2.7 times as likely as a far one, so no count may be 5 times another."""
+    delay = Collection("delay", SquareWave.from_epsilon(0.0, 1.0, 16, 1.0))
+    counts = [1000] * delay.width
+    assert judged(delay, krr(*counts))["impossible"].alarms == []
+    counts[7] = 5000
+    (alarm,) = judged(delay, krr(*counts))["impossible"].alarms
+    assert (alarm["window_start"], alarm["reported_cell"]) == (T0, 7)
+
+
+def test_counts_explained_by_no_pairs_are_named() -> None:
+    """At epsilon 1 of each field no pair is more than e^2 times as likely as another: not 20 times."""
+    fields = Field("a", ("x", "y", "z"), False), Field("b", ("u", "v"), False)
+    route = Collection("route", PairKRR.from_epsilons(3, 2, 1.0, 1.0), pair_labels(*fields), fields=fields)
+    counts = [1000] * 6
+    assert judged(route, krr(*counts))["impossible"].alarms == []
+    counts[3] = 20_000
+    (alarm,) = judged(route, krr(*counts))["impossible"].alarms
+    assert (alarm["window_start"], alarm["value"]) == (T0, "y / v")
 
 
 def test_uneven_cohorts_alarm() -> None:

@@ -12,9 +12,13 @@ from aggregator.history.rollup import coverage_of, record_of, roll_up
 from aggregator.history.window_reader import Joined
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.rollup import client_overlap
@@ -23,7 +27,18 @@ from tests.support.aggregator.builders import FRUIT, PLACE, T0, counts_of
 HOUR = Period(T0 + 1, T0 + 59)  # whole windows of 10 s: from T0 + 10 to T0 + 50
 LONGITUDINAL = replace(FRUIT, mechanism=LongitudinalKRR.from_epsilons(4, 3.0, 2.0), memoize=True)
 HOT = replace(FRUIT, mechanism=HotRappor.from_probabilities(3, 1, 0.25, 0.35, 0.65), other=False)
-ALL = {"k-rr": FRUIT, "longitudinal": LONGITUDINAL, "rappor": PLACE, "one-hot": HOT}
+HASHED = replace(
+    FRUIT, mechanism=LocalHash.from_epsilon(1.0, 26), values=(), other=False, candidates=("a", "b", "c")
+)
+KEPT = replace(HASHED, mechanism=LongitudinalHash.from_epsilons(2.0, 1.0, 26, 3), memoize=True)
+ALL = {
+    "k-rr": FRUIT,
+    "longitudinal": LONGITUDINAL,
+    "rappor": PLACE,
+    "one-hot": HOT,
+    "local-hash": HASHED,
+    "kept": KEPT,
+}
 
 
 def joined_of(collection: Collection, *windows: int, reports: int = 40) -> Joined:
@@ -155,3 +170,21 @@ def test_counts_that_no_estimate_fits_are_refused() -> None:
     counts = WindowCounts(np.full((3, 16), 9), np.full(3, 8), 1, 0)
     with pytest.raises(ValueError, match="must"):
         roll_up(PLACE, Joined(counts, {T0: 24}, [], {}, 0))
+
+
+@pytest.mark.parametrize(
+    "mechanism", [PairKRR.from_epsilons(2, 2, 1.0, 1.0), OneHotPair.from_epsilon(2, 2, 2.0)]
+)
+def test_pairs_are_rolled_up_with_their_margins_and_test(mechanism: Mechanism) -> None:
+    fields = Field("a", ("x", "y"), False), Field("b", ("u", "v"), False)
+    collection = Collection("route", mechanism, pair_labels(*fields), fields=fields, minimum_reports=10)
+    counts = np.full((1, mechanism.width), 100)
+    counts[0, :4] += [50, 0, 0, 50]
+    reports = int(counts.sum()) if mechanism.width == 4 else 600
+    joined = Joined(WindowCounts(counts, np.array([reports]), packs=2, rejected=0), {T0: reports}, [], {}, 0)
+    result = roll_up(collection, joined)
+    assert result is not None
+    assert result.shared is result.independent
+    assert result.independent.pair is not None
+    assert [len(margin.frequency) for margin in result.independent.pair.margins] == [2, 2]
+    assert result.independent.pair.independence.degrees == 1

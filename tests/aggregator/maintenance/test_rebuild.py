@@ -14,8 +14,9 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from aggregator.maintenance import rebuild
 from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
-from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.partition.ledger_store import LedgerStore
 from aggregator.topics import partition_reader
+from aggregator.topics.transaction_batches import Outgoing
 from deploy.cluster.deployment import deployment_of
 from deploy.config.file import Configuration
 from tests.chaos.judging import stored

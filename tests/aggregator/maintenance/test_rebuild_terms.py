@@ -16,11 +16,14 @@ import pytest
 from aiokafka.structs import ConsumerRecord
 from kafka import KafkaAdminClient, KafkaProducer
 
+from aggregator.ledger.terms import Terms
+from aggregator.maintenance.ledger_changes import retire
 from aggregator.maintenance.ledger_reader import ledger_rows, terms_in
 from aggregator.maintenance.rebuild import Rebuilt, rebuild
 from aggregator.maintenance.replay import replay
 from deploy.cluster.deployment import deployment_of
 from deploy.cluster.topics.setup import create
+from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 from tests.chaos.judging import stored
 from tests.chaos.load.packs import PackMaker
@@ -38,6 +41,8 @@ collections:
   - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 2,
      grace_seconds: {grace_seconds}, retention_seconds: 600, minimum_reports: 1, budget: none}}
 """
+#: Another collection instead.
+REPLACED = TEXT.replace("flash", "blaze").replace("size: 40", "size: 41")
 LONG, SHORT = 3, 0  # grace before and after the change, seconds
 SEND_SECONDS = 3
 DRAFTS = 90
@@ -83,9 +88,9 @@ class Deployed:
             assert wait_until(lambda: not {*names} & {*admin.list_topics()}, 60)
         create(Cluster(self.broker), self.configuration.topics, 1)
 
-    def send(self, seed: int) -> None:
+    def send(self, seed: int, collection: Collection | None = None) -> None:
         """Packs in time, within the long grace, sent twice, and of no collection."""
-        maker = PackMaker(self.configuration.collections[0], random.Random(seed))
+        maker = PackMaker(collection or self.configuration.collections[0], random.Random(seed))
         with KafkaProducer(bootstrap_servers=self.broker) as kafka:
             for number in range(DRAFTS):
                 draft = maker.draft()
@@ -121,6 +126,11 @@ class Deployed:
     def rejections(self) -> int:
         """Rejected records, by the ledgers."""
         return stored.ledgers(self.broker, self.configuration.topics).rejected.total()
+
+    def terms(self) -> list[Mapping[int, Terms]]:
+        """Terms of each ledger, by fingerprint."""
+        deployment = deployment_of(self.configuration)
+        return [terms_in(asyncio.run(ledger_rows(deployment, source))) for source in range(2)]
 
     def rebuild(self) -> Mapping[int, Rebuilt]:
         return asyncio.run(rebuild(deployment_of(self.configuration)))
@@ -182,8 +192,8 @@ def test_rebuild_repeats_the_first_judgement_and_publishes_nothing_twice(deploye
     deployed.rebuild()
     again = stored.ledgers(deployed.broker, deployed.configuration.topics)
     assert (again.rejected, again.positions) == (first.rejected, first.positions)
-    for source in range(2):
-        [terms] = terms_in(asyncio.run(ledger_rows(deployment_of(deployed.configuration), source))).values()
+    for of_source in deployed.terms():
+        [terms] = of_source.values()
         assert [span.grace_seconds for span in terms.spans] == [LONG, SHORT]
     deployed.count()
     rejected = deployed.rejected()
@@ -208,3 +218,28 @@ def test_figures_under_the_files_terms_replace_the_published_ones(deployed: Depl
     assert rejected.total() > counted
     replaced = deployed.finals() - before
     assert set(replaced.values()) == {1}
+
+
+def test_rebuild_keeps_a_retirement(deployed: Deployed) -> None:
+    """Packs that came after it stay rejected, from the same offset on."""
+    flash = deployed.configuration.collections[0]
+    deployed.send(1)
+    deployed.count()
+    file = deployed.folder / "deniable.yaml"
+    deployed.configuration = write(file, deployed.broker, deployed.prefix, 2, REPLACED, LONG)
+    offsets = asyncio.run(retire(deployment_of(deployed.configuration), flash.name))
+    counted = deployed.rejections()
+    deployed.send(2, flash)
+    deployed.count()
+    terms, first = deployed.terms(), stored.ledgers(deployed.broker, deployed.configuration.topics)
+    assert [each[flash.fingerprint].until for each in terms] == [offsets[source] for source in range(2)]
+    assert deployed.rejections() >= counted + 2 * DRAFTS
+    deployed.lose("state")
+    rebuilt = deployed.rebuild()
+    assert not any(each.unrecorded or each.disagreement for each in rebuilt.values())
+    assert deployed.difference() == 0
+    again = stored.ledgers(deployed.broker, deployed.configuration.topics)
+    assert (again.rejected, again.positions) == (first.rejected, first.positions)
+    assert [each[flash.fingerprint] for each in deployed.terms()] == [
+        each[flash.fingerprint] for each in terms
+    ]

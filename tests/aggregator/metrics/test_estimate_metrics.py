@@ -8,11 +8,22 @@ from prometheus_client.samples import Sample
 
 from aggregator.metrics import definitions
 from aggregator.metrics.estimate_metrics import FIGURES, EstimateMetrics
-from aggregator.records.estimate import EstimateRecord, Other
+from aggregator.records.estimate import (
+    ConditionalShares,
+    EstimateRecord,
+    IndependenceTest,
+    NumberMean,
+    NumberQuantile,
+    Other,
+    PairRecord,
+)
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
 
 LATENCY = "latency"
 MOST_SERIES = 10_000  # of values: the most that Prometheus ever stores for one worker
+
+
+FIT = {"likelihood_gap": 0.0, "chi_square_ratio": 3.8, "chi_square_limit": 1.27, "unexplained_bits": 16.0}
 
 
 class Shown:
@@ -72,10 +83,12 @@ def test_estimate_replaces_the_one_before() -> None:
 
 def test_other_differs_from_a_value_named_other() -> None:
     shown, record = Shown(), estimate_of()
-    shown.metrics.show(changed(record, values=["apple", "fig", "other"], other=Other(0.25, 0.125)))
+    shown.metrics.show(changed(record, values=["apple", "fig", "other"], other=Other(0.25, 0.125, 0.0, 0.5)))
     assert shown.values("fruit")["other"] == record.frequency[2]
     assert shown.figure("other_frequency_ratio", "fruit") == 0.25
     assert shown.figure("other_std_error_ratio", "fruit") == 0.125
+    assert shown.figure("other_low_ratio", "fruit") == 0
+    assert shown.figure("other_high_ratio", "fruit") == 0.5
     shown.metrics.show(changed(record, other=None))
     assert shown.figure("other_frequency_ratio", "fruit") is None
 
@@ -104,6 +117,7 @@ def test_unknown_error_is_infinite() -> None:
     shown.metrics.show(changed(estimate_of(), std_error=[None] * 3, other=Other(0.5, None)))
     assert shown.values("fruit", "std_error") == dict.fromkeys(FRUIT.values, inf)
     assert shown.figure("other_std_error_ratio", "fruit") == inf
+    assert shown.figure("other_low_ratio", "fruit") is None
 
 
 def test_large_domain_exports_its_largest_estimates() -> None:
@@ -147,9 +161,54 @@ def test_number_of_exported_values_is_bounded(collections: int) -> None:
         assert len(shown.values("other-0")) == definitions.VALUES_SHOWN
 
 
+def test_p_value_of_a_pair_is_exported_until_forgotten() -> None:
+    shown, empty = Shown("fruit"), ConditionalShares([], [], [], [])
+    name = "deniable_estimate_independence_p_value"
+    pair = PairRecord([], [], [], empty, empty, IndependenceTest(9.5, 2, 0.00865, True))
+    shown.metrics.show(changed(estimate_of(), pair=pair))
+    assert shown.registry.get_sample_value(name, {"collection": "fruit"}) == 0.00865
+    shown.metrics.forget("fruit")
+    assert shown.registry.get_sample_value(name, {"collection": "fruit"}) is None
+
+
 def test_share_of_values_may_be_zero() -> None:
     """With more collections than exported values, no values are exported."""
     shown = Shown(LATENCY, *(f"other-{i}" for i in range(definitions.MOST_VALUES)))
     shown.metrics.show(changed(large(values=3), omitted=0))
     assert (shown.values(LATENCY), shown.dropped(LATENCY)) == ({}, 3)
     assert shown.figure("reports", LATENCY) == 40
+
+
+def test_mean_and_quantiles_of_a_number_are_exported_until_forgotten() -> None:
+    shown = Shown("fruit")
+    mean, quantiles = NumberMean(3.5, 0.5, 2.5, 4.5), [NumberQuantile(0.5, 3.0, 2.0, 4.0)]
+    shown.metrics.show(changed(estimate_of(), mean=mean, quantiles=quantiles))
+    figures = {
+        name: shown.registry.get_sample_value(f"deniable_estimate_{name}", {"collection": "fruit"} | labels)
+        for labels in ({}, {"level": "0.5"})
+        for name in (
+            f"{kind}{end}" for kind in ("quantile" if labels else "mean",) for end in ("", "_low", "_high")
+        )
+    }
+    assert figures == {
+        "mean": 3.5, "mean_low": 2.5, "mean_high": 4.5,
+        "quantile": 3.0, "quantile_low": 2.0, "quantile_high": 4.0,
+    }  # fmt: skip
+    shown.metrics.forget("fruit")
+    assert shown.registry.get_sample_value("deniable_estimate_mean", {"collection": "fruit"}) is None
+
+
+def test_the_fit_of_a_list_is_exported_for_rappor_only() -> None:
+    shown = Shown()
+    record = estimate_of()
+    unreliable = [True, *[False] * (len(record.values) - 1)]
+    shown.metrics.show(changed(record, collection="place", diagnostics=FIT, unreliable=unreliable))
+    shown.metrics.show(record)
+    names = ("chi_square_ratio", "chi_square_limit_ratio", "unexplained", "unreliable_values")
+
+    def figures(collection: str) -> list[float | None]:
+        of = {"collection": collection}
+        return [shown.registry.get_sample_value(f"deniable_list_{name}", of) for name in names]
+
+    assert figures("place") == [3.8, 1.27, 16, 1]
+    assert figures("fruit") == [None] * 4

@@ -13,9 +13,9 @@ from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.partition.checkpoint import compose, moved, take
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.window_counts import WindowCounts
+from aggregator.topics.transaction_batches import Outgoing
 from estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import (
     FRUIT,
@@ -33,6 +33,8 @@ from tests.support.aggregator.builders import (
 
 NOW_MS = T0 * 1000
 DEAD_MS = FRUIT.dies_at(T0) * 1000 + 1
+#: Partitions of `counts` that may hold rows.
+HOMES = sorted({TOPICS.counts_partition(each) for each in (0, FRUIT.fingerprint, PLACE.fingerprint)})
 
 
 def counted(*records: bytes, append_ms: int = NOW_MS, ledger: Ledger | None = None) -> Ledger:
@@ -53,7 +55,7 @@ def test_terms_and_revision_are_stored_once() -> None:
     ledger = new_ledger()
     records = compose(take(ledger, None, NOW_MS), TOPICS)
     shown = sorted((record.topic, (record.key or b"")[:1]) for record in records)
-    counts = [(TOPICS.counts, b"P")] * PARTITIONS + [(TOPICS.counts, b"T")] * 2
+    counts = [(TOPICS.counts, b"P")] * len(HOMES) + [(TOPICS.counts, b"T")] * 2
     assert shown == counts + [(TOPICS.state, kind) for kind in (b"P", b"T", b"T", b"V")]
     assert compose(take(ledger), TOPICS) == []
 
@@ -82,15 +84,17 @@ def test_unchanged_ledger_has_no_records() -> None:
     assert compose(take(ledger, estimator, None), TOPICS) == []
 
 
-def test_progress_follows_counts_in_every_partition() -> None:
+def test_progress_follows_counts_wherever_some_may_be() -> None:
+    """In the homes of collections, and of packs of no collection."""
+    assert len(HOMES) < PARTITIONS
     ledger = counted(record_of(), record_of(PLACE))
     records = compose(take(ledger, new_estimator(), NOW_MS + 7), TOPICS)
     progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS, NOW_MS + 7))
     key = row_keys.with_source(b"P", 0)
     kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
-    assert kinds == [b"C", b"C", *[b"P"] * PARTITIONS]
+    assert kinds == [b"C", b"C", *[b"P"] * len(HOMES)]
     assert [record for record in records if record.key == key] == [
-        Outgoing(TOPICS.counts, partition, key, progress) for partition in range(PARTITIONS)
+        Outgoing(TOPICS.counts, partition, key, progress) for partition in HOMES
     ]
     assert records[-1] == Outgoing(TOPICS.state, 0, b"P", progress)
 
@@ -108,7 +112,7 @@ def test_counts_are_published_only_on_request() -> None:
     ledger, estimator = counted(record_of()), new_estimator()
     assert {record.topic for record in compose(take(ledger, estimator, None), TOPICS)} == {TOPICS.state}
     later = compose(take(ledger, estimator, NOW_MS), TOPICS)
-    assert [record.key[:1] for record in later if record.key] == [b"C", *[b"P"] * PARTITIONS, b"P"]
+    assert [record.key[:1] for record in later if record.key] == [b"C", *[b"P"] * len(HOMES), b"P"]
 
 
 def test_state_is_written_to_the_ledgers_partition() -> None:
@@ -148,7 +152,7 @@ def test_rejection_record_has_reason_and_offset_only() -> None:
         {"version": 1, "partition": 0, "offset": 1, "reason": "duplicate"},
         {"version": 1, "partition": 0, "offset": 2, "reason": "malformed"},
     ]
-    assert {(record.partition, record.key) for record in shown} == {(None, None)}
+    assert {(record.partition, record.key) for record in shown} == {(0, None)}
 
 
 def test_no_record_contains_payload() -> None:

@@ -15,12 +15,21 @@ from aiokafka.structs import OffsetAndMetadata
 
 from aggregator.ledger import row_values
 from aggregator.partition import ledger_store as store_module
-from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore, Outgoing
+from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.partition.timing import DEFAULT, PartitionTiming
 from aggregator.topics.partition_reader import KafkaRecord
-from tests.support.aggregator.builders import NOWHERE, TOPICS, MemoryLog, MemoryReader, progress_row
+from aggregator.topics.transaction_batches import Outgoing
+from tests.support.aggregator.builders import (
+    NOWHERE,
+    TOPICS,
+    MemoryLog,
+    MemoryReader,
+    MemoryRecord,
+    progress_row,
+)
 
 ROWS = 8
+RECORDS_PER_BATCH = 100
 OPEN_SECONDS = 0.2
 
 
@@ -43,11 +52,27 @@ class Producer:
     async def commit_transaction(self) -> None:
         pass
 
-    async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
-        offset = self.log.append(topic, partition, value, key)
+    def create_batch(self) -> "Batch":
+        return Batch()
+
+    async def send_batch(self, batch: "Batch", topic: str, partition: int) -> "asyncio.Future[Any]":
+        offsets = [self.log.append(topic, partition, value, key) for key, value in batch.records]
         sent: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        sent.set_result(self.log.partition(topic, partition)[offset])
+        sent.set_result(self.log.partition(topic, partition)[offsets[0]])
         return sent
+
+
+class Batch:
+    """The part of aiokafka's batches that a store uses."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes | None, bytes | None]] = []
+
+    def append(self, *, timestamp: None, key: bytes | None, value: bytes | None) -> MemoryRecord | None:
+        if len(self.records) == RECORDS_PER_BATCH:
+            return None
+        self.records.append((key, value))
+        return MemoryRecord(len(self.records) - 1, 0, key, value)
 
 
 class SlowReader(MemoryReader):
@@ -108,7 +133,7 @@ def test_transaction_failing_between_sends_is_a_store_error(
     """The next send finds no transaction and raises an error that is no KafkaError."""
 
     class Refused(Producer):
-        async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
+        async def send_batch(self, batch: Batch, topic: str, partition: int) -> "asyncio.Future[Any]":
             raise IllegalOperation("Can't send messages while not in transaction")
 
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
@@ -116,7 +141,7 @@ def test_transaction_failing_between_sends_is_a_store_error(
         asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
-@pytest.mark.parametrize("call", ["start", "send"])
+@pytest.mark.parametrize("call", ["start", "send_batch"])
 def test_assertion_error_of_aiokafka_is_kafka_error(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     async def refuse(*_: object, **__: object) -> None:
         raise AssertionError("Did we not perform bootstrap?")
@@ -156,9 +181,9 @@ def test_assertion_error_while_producer_stops_is_not_a_failure(monkeypatch: pyte
 class SlowProducer(Producer):
     """Takes some time per record."""
 
-    async def send(self, topic: str, value: bytes, key: bytes, partition: int) -> "asyncio.Future[Any]":
-        await asyncio.sleep(0.02)
-        return await super().send(topic, value, key, partition)
+    async def send_batch(self, batch: Batch, topic: str, partition: int) -> "asyncio.Future[Any]":
+        await asyncio.sleep(0.02 * len(batch.records))
+        return await super().send_batch(batch, topic, partition)
 
 
 def commit(

@@ -12,8 +12,8 @@ import pytest
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.partition import owner as owner_module
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
+from aggregator.topics.transaction_batches import Outgoing
 from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
@@ -195,7 +195,7 @@ def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None
             broker.fetch(0, 1)
             running.offer(0)
             await running.stored()
-            running.owner.timing = replace(QUICK, publish=1000)
+            running.owner.timing = replace(QUICK, publish=1000, publish_behind=1000)
             await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
             running.owner.offer(run_of(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack"))
             await running.until(
@@ -204,4 +204,20 @@ def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None
 
     asyncio.run(run())
     keys = [(record.key or b"")[:1] for record in last(broker) if record.topic == TOPICS.counts]
-    assert keys == [b"R", b"P", b"P", b"P", b"P", b"C"]
+    assert keys == [b"R", b"P", b"P", b"C"]
+
+
+@pytest.mark.parametrize("is_behind", [True, False])
+def test_catching_up_publishes_less_often(broker: Broker, is_behind: bool) -> None:
+    """While records are left that were appended long ago; with new ones, counts are published as ever."""
+
+    async def run() -> None:
+        timing = replace(QUICK, publish_behind=1000)
+        async with Running(broker, timing) as running:
+            broker.fetch(0, 1)
+            await running.until(lambda: running.owner._end == 2)
+            running.owner.offer(run_of(0, NOW_MS if is_behind else int(time.time() * 1000), b"no pack"))
+            await running.until(lambda: position(broker) == 1)
+            await running.until(lambda: (running.owner._publish_at > time.monotonic() + 100) == is_behind)
+
+    asyncio.run(run())

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from aggregator.records.estimate import EstimateRecord, Other, decode_estimate, encode_estimate
 from tests.support.aggregator.builders import FRUIT, T0, estimate_of
 
 FIELDS = {
     "version", "collection", "fingerprint", "window_start", "window_end", "revision", "final", "reports",
     "packs", "rejected", "mechanism", "estimator", "epsilon", "values", "frequency", "count", "std_error",
-    "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts",
+    "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts", "mean",
+    "quantiles", "pair", "misfit_error", "unreliable", "unexplained_bits",
 }  # fmt: skip
 COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
 
@@ -31,12 +32,12 @@ def test_record_has_the_documented_fields() -> None:
         "version": 1, "collection": "fruit", "fingerprint": f"{FRUIT.fingerprint:016x}", "window_start": T0,
         "window_end": T0 + 10, "revision": 3, "final": True, "reports": 40, "packs": 1, "rejected": 0,
         "mechanism": "k-rr", "estimator": "mle", "epsilon": FRUIT.mechanism.epsilon, "omitted": 0,
-        "part": 1, "parts": 1,
+        "part": 1, "parts": 1, "mean": None, "quantiles": [], "pair": None,
         "values": ["apple", "fig", "kiwi"],
     }  # fmt: skip
     assert {key: fields[key] for key in expected} == expected
     assert {len(fields[column]) for column in COLUMNS} == {3}
-    assert fields["other"].keys() == {"frequency", "std_error"}
+    assert fields["other"].keys() == {"frequency", "std_error", "low", "high"}
 
 
 def test_key_is_collection_and_window() -> None:
@@ -76,6 +77,11 @@ GARBAGE = [
 def test_invalid_estimate_raises_decode_error_only(data: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_estimate(data)
+
+
+def test_other_of_an_older_record_has_no_interval() -> None:
+    fields = json.loads(encode_estimate(fruit_record())) | {"other": {"frequency": 0.25, "std_error": 0.125}}
+    assert decode_estimate(json.dumps(fields).encode()).other == Other(0.25, 0.125, None, None)
 
 
 def test_record_of_another_version_is_refused() -> None:

@@ -9,13 +9,29 @@ import pytest
 
 from aggregator.estimation import window_estimate
 from aggregator.records import estimate_schema
-from aggregator.records.estimate import EstimateRecord, encode_estimate
+from aggregator.records.estimate import (
+    Bit,
+    ConditionalShares,
+    EstimateRecord,
+    IndependenceTest,
+    NumberMean,
+    NumberQuantile,
+    Other,
+    PairMargin,
+    PairRecord,
+    encode_estimate,
+)
 from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.mechanism import Mechanism, OneStep
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, estimate_of
 from tests.support.needed import missing
 
@@ -37,18 +53,41 @@ def test_file_is_current() -> None:
     assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
 
 
+PARTS = {
+    "other": Other,
+    "mean": NumberMean,
+    "quantiles": NumberQuantile,
+    "pair": PairRecord,
+    "margins": PairMargin,
+    "given": ConditionalShares,
+    "independence": IndependenceTest,
+    "unexplained_bits": Bit,
+}
+
+
 def test_meanings_match_the_fields() -> None:
     fields = {field.name for field in msgspec.structs.fields(EstimateRecord)}
-    others = {f"other.{name}" for name in ("frequency", "std_error")}
-    assert set(estimate_schema.MEANINGS) == fields | others
+    parts = {
+        f"{owner}.{field.name}" for owner, part in PARTS.items() for field in msgspec.structs.fields(part)
+    }
+    assert set(estimate_schema.MEANINGS) == fields | parts
+    assert set(estimate_schema.PART_LIMITS) <= parts
     assert set(estimate_schema.LIMITS) | set(estimate_schema.ENTRY_LIMITS) <= fields
 
 
 def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[EstimateRecord]:
     """All parts of a final estimate as published."""
-    collection = Collection("seats", mechanism, tuple(map(str, range(values))), other)
+    labels = () if isinstance(mechanism, SquareWave) else tuple(map(str, range(values)))
+    if isinstance(mechanism, OneHotPair | PairKRR):
+        fields = tuple(Field(f"f{k}", tuple(map(str, range(k))), False) for k in mechanism.shape)
+        collection = Collection("seats", mechanism, pair_labels(*fields), fields=fields)
+    elif isinstance(mechanism, LocalHash | LongitudinalHash):
+        collection = Collection("seats", mechanism, candidates=labels)
+    else:
+        collection = Collection("seats", mechanism, labels, other)
     counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
-    reports = int(counts.sum()) if isinstance(mechanism, KRR | LongitudinalKRR) else 1000
+    of_buckets = isinstance(mechanism, OneStep | LongitudinalKRR | LongitudinalHash)
+    reports = int(counts.sum()) if of_buckets else 1000
     window = WindowCounts(counts, np.array([reports]), packs=3, rejected=1)
     result = window_estimate.estimate(collection, window)
     return window_estimate.records_of(collection, T0, window, result, final=True)
@@ -58,8 +97,15 @@ REAL = [
     *records(KRR.from_epsilon(4, 1.0), 3, other=True),
     *records(KRR.from_epsilon(9000, 1.0), 9000),
     *records(LongitudinalKRR.from_epsilons(4, 2.0, 1.0), 4),
+    *records(LocalHash.from_epsilon(1.0, 260), 3000),
+    *records(LongitudinalHash.from_epsilons(2.0, 1.0, 260), 300),
     *records(HotRappor.from_probabilities(5, 1, 0.25, 0.35, 0.65), 5),
     *records(HotRappor.from_probabilities(3000, 3, 0.25, 0.35, 0.65), 3000),
+    *records(PairKRR.from_epsilons(3, 4, 1.0, 1.0), 12),
+    *records(PairKRR.from_epsilons(40, 50, 1.0, 1.0), 2000),
+    *records(OneHotPair.from_epsilon(3, 4, 1.0), 12),
+    *records(OneHotPair.from_epsilon(40, 50, 1.0), 2000),
+    *records(SquareWave.from_epsilon(-1.0, 1.0, 64, 1.0), 64),
     estimate_of(FRUIT),
     estimate_of(PLACE),
 ]
@@ -94,6 +140,7 @@ def test_real_records_conform(validator: Any) -> None:
         {"high": [2]},
         {"other": {"frequency": -0.5, "std_error": None}},
         {"other": {"frequency": 0.5, "std_error": -1}},
+        {"other": {"frequency": 0.5, "std_error": 0.1, "low": -0.1, "high": 1.0}},
     ],
     ids=str,
 )

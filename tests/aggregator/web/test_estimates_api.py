@@ -50,6 +50,22 @@ def test_estimate_is_that_of_the_requested_window(query: str, expected: Estimate
     assert msgspec.convert(body, EstimateRecord) == expected
 
 
+def test_history_has_the_newest_estimate_of_each_window() -> None:
+    status, body = get("/api/history/fruit", OLDER, estimate_of(), NEWEST)
+    assert status == 200
+    assert [msgspec.convert(each, EstimateRecord) for each in body["estimates"]] == [OLDER, NEWEST]
+    assert get("/api/history/place", NEWEST) == (200, {"estimates": []})
+
+
+def test_history_refuses_what_the_newest_estimate_refuses() -> None:
+    assert get("/api/history/vegetable")[0] == 404
+    assert get("/api/history/fruit", sought=["fruit"])[0] == 503
+    assert get("/api/history/fruit?window_start=5") == (
+        400,
+        {"error": "it takes no parameters, got 'window_start'"},
+    )
+
+
 def test_no_estimate_yet_is_no_content() -> None:
     assert get("/api/estimates/place", NEWEST) == (204, None)
 

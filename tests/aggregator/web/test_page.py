@@ -25,13 +25,13 @@ NOISY = changed(
     high=[0.7, 0.31, 0.0, 0.0002],
     std_error=[0.05, 0.05, None, 0.05],
     significant=[True, True, True, False],
-    other=Other(0.3, 0.4),
+    other=Other(0.3, 0.4, 0.0, 0.971),
     reports=1234,
 )
 
 
 def test_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
-    """Intervals are shown unchanged, or as "below 0" if entirely negative; markup in a value is text."""
+    """Intervals are shown unchanged, or as a bound if both ends look the same; markup in a value is text."""
     served.take(NOISY)
     with watched(browser, served.address) as shown:
         shown.status("Live")
@@ -41,9 +41,9 @@ def test_fresh_estimate_is_live(browser: "Browser", served: Served) -> None:
         assert shown.rows() == {
             HOSTILE: ["", "50.0", "40.0 – 70.0"],
             "fig": ["", "20.0", "0.0 – 31.0"],
-            "kiwi": ["", "0.0", "below 0"],
+            "kiwi": ["", "0.0", "below 0.1"],
             "lime": ["not distinguishable from zero", "0.0", "below 0.1"],
-            "other": ["not distinguishable from zero▸", "30.0", "0.0 – 100.0"],
+            "other": ["not distinguishable from zero▸", "30.0", "0.0 – 97.1"],
         }
         assert shown.page.locator("img").count() == 0
         assert section.locator(".reports").inner_text() == "1,234"
@@ -78,6 +78,26 @@ def test_bars_and_intervals_match_the_numbers(browser: "Browser", served: Served
         assert lengths[2] == pytest.approx(
             expected[2] / end * width, abs=3.5
         )  # at least as wide as its two end marks
+
+
+def test_an_unreliable_value_has_no_interval(browser: "Browser", served: Served) -> None:
+    """It would be from 0 to 100 %, and set the axis; instead the page says why there is none."""
+    record = changed(
+        NOISY,
+        std_error=[0.05, None, 0.05, 0.05],
+        low=[0.4, 0.0, 0.0, 0.0],
+        high=[0.7, 1.0, 0.1, 0.1],
+        significant=[True, False, True, True],
+        unreliable=[False, True, False, False],
+    )
+    served.take(record)
+    with watched(browser, served.address) as shown:
+        shown.status("Live")
+        section = shown.section()
+        section.get_by_role("button", name="Show 1 more").click()
+        row = section.locator('tr[data-value="fig"]')
+        assert row.locator(".interval").inner_text() == "shares bits with unlisted strings"
+        assert section.locator(".axis span").last.inner_text() == "80"
 
 
 def test_updates_arrive_without_a_reload(browser: "Browser", served: Served) -> None:

@@ -4,9 +4,18 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
-from aggregator.records.estimate import EstimateRecord
+from aggregator.records.estimate import (
+    ConditionalShares,
+    EstimateRecord,
+    IndependenceTest,
+    NumberMean,
+    NumberQuantile,
+    PairMargin,
+    PairRecord,
+)
 from estimators.mechanisms.krr import KRR
 from estimators.planning import expected_std_error, smallest_detectable
 from tests.support.aggregator.browser import Watched, watched
@@ -165,3 +174,103 @@ def test_plan_of_any_number_of_reports_is_shown(browser: "Browser", served: Serv
     with watched(browser, served.address) as shown:
         shown.section().get_by_text("What if").click()
         shown.section().locator(".plan .errors .then", has_text="%").wait_for()
+
+
+def test_pair_of_few_reports_has_no_verdict(browser: "Browser", served: Served) -> None:
+    values, shares = ["a"], ConditionalShares([1.0], [None], [0.0], [1.0])
+    margins = [PairMargin(name, values, [1.0], [0.1], [0.8], [1.0], [True]) for name in ("carrier", "origin")]
+    pair = PairRecord([0], [0], margins, shares, shares, IndependenceTest(0.0, 0, 1.0, False))
+    found = changed(
+        estimate_of(),
+        values=["a / a"],
+        frequency=[1.0],
+        count=[100.0],
+        std_error=[0.1],
+        low=[0.8],
+        high=[1.0],
+        significant=[True],
+        pair=pair,
+    )
+    served.take(found)
+    with watched(browser, served.address) as shown:
+        sentence = shown.section().locator(".pair .independence").inner_text()
+    assert sentence == "Too few reports to test whether carrier and origin depend on each other."
+
+
+def test_pair_has_a_table_of_conditional_shares_with_margins(browser: "Browser", served: Served) -> None:
+    """Rows of the first field; a row that says nothing has question marks, and a pair left out no text."""
+    shares = ConditionalShares([0.8, 0.2, 0.5], [0.1, 0.1, None], [0.6, 0.0, 0.0], [1.0, 0.4, 1.0])
+    margins = [
+        PairMargin(
+            "carrier", ["AA", "<b>B6</b>"], [0.9, 0.1], [0.01, 0.01], [0.88, 0.08], [0.92, 0.12], [True] * 2
+        ),
+        PairMargin("origin", ["EWR", "JFK"], [0.75, 0.25], [0.01, 0.01], [0.7, 0.2], [0.8, 0.3], [True] * 2),
+    ]
+    pair = PairRecord([0, 0, 1], [0, 1, 1], margins, shares, shares, IndependenceTest(9.5, 1, 0.00205, True))
+    columns = {
+        "values": ["AA / EWR", "AA / JFK", "<b>B6</b> / JFK"],
+        "frequency": [0.7, 0.2, 0.1],
+        "count": [70.0, 20.0, 10.0],
+        "std_error": [0.1] * 3,
+        "low": [0.5, 0.0, 0.0],
+        "high": [0.9, 0.4, 0.3],
+        "significant": [True] * 3,
+    }
+    served.take(changed(estimate_of(), pair=pair, **columns))
+    with watched(browser, served.address) as shown:
+        drawn = shown.section().locator(".pair")
+        drawn.locator("summary", has_text="origin by carrier").click()
+        rows = [
+            row.all_inner_texts() for row in map(lambda row: row.locator("th, td"), drawn.locator("tr").all())
+        ]
+        sentence = drawn.locator(".independence").inner_text()
+        title = drawn.locator("tbody td").nth(1).get_attribute("title")
+        assert shown.section().locator(".estimate").is_visible()
+        tiny = msgspec.structs.replace(pair, independence=IndependenceTest(95.0, 1, 5.011e-33, True))
+        served.take(changed(estimate_of(), revision=2, pair=tiny, **columns))
+        drawn.locator(".independence", has_text="p < 1e-6").wait_for()
+    assert sentence == "carrier and origin depend on each other (p = 0.00205, at a false-alarm rate of 5 %)."
+    assert rows == [
+        ["carrier", "all, %", "EWR", "JFK"],
+        ["AA", "90.0", "80.0", "20.0"],
+        ["<b>B6</b>", "10.0", "", "?"],
+        ["all, %", "", "75.0", "25.0"],
+    ]
+    assert title == "95 % interval 60.0 – 100.0"
+
+
+def test_number_is_drawn_as_a_density_with_its_figures(browser: "Browser", served: Served) -> None:
+    """Instead of a table: heights are shares of the largest upper end, 0.8."""
+    served.take(
+        changed(
+            estimate_of(),
+            values=["-10", "0"],
+            frequency=[0.6, 0.4],
+            count=[60.0, 40.0],
+            std_error=[0.1, 0.1],
+            low=[0.4, 0.2],
+            high=[0.8, 0.6],
+            significant=[True, True],
+            mean=NumberMean(-1234.5678, 0.5, -1240.0, -1230.0),
+            quantiles=[
+                NumberQuantile(0.05, -9.0, -9.5, -8.0),
+                NumberQuantile(0.1, -8.0, -8.5, -7.0),
+                NumberQuantile(0.5, 0.5, 0.25, 0.75),
+            ],
+        )
+    )
+    with watched(browser, served.address) as shown:
+        density = shown.section().locator(".density")
+        density.locator(".mean", has_text="Mean").wait_for()
+        texts = [density.locator(name).inner_text() for name in (".mean", ".quantiles", ".from", ".to")]
+        area, line = (path.get_attribute("d") for path in density.locator("path").all())
+        assert not shown.section().locator(".estimate").is_visible()
+        assert not shown.section().locator(".plan").is_visible()
+    assert texts == [
+        "Mean -1,235 (-1,240 – -1,230)",
+        "10 % below -8 (-8.5 – -7) · Median 0.5 (0.25 – 0.75)",
+        "-10",
+        "10",
+    ]
+    assert line == "M25 25L75 50"
+    assert area == "M25 50L75 75L75 25L25 0Z"

@@ -7,7 +7,16 @@ import pytest
 
 from tests.support.aggregator.browser import PICTURES, watched
 from tests.support.aggregator.builders import T0
-from tests.support.aggregator.scene import CARRIERS, LIMITS, MISSING, SCENE, WINDOWS, estimates
+from tests.support.aggregator.scene import (
+    AIR_TIME,
+    CARRIERS,
+    LIMITS,
+    MISSING,
+    SCENE,
+    WINDOWS,
+    estimates,
+    number_estimates,
+)
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:
@@ -47,3 +56,20 @@ def test_page_fits_and_picture_is_saved(
         assert line.count("M") == 2  # gaps at the missing windows
         shown.keep(f"{name}-{scheme}")
     assert (PICTURES / f"{name}-{scheme}.png").stat().st_size > 50_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+def test_number_fits_and_picture_is_saved(
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int], scheme: str
+) -> None:
+    set_clock(monkeypatch, T0 + 30)
+    look = {"viewport": viewport, "color_scheme": scheme, "reduced_motion": "reduce"}
+    with Served({AIR_TIME.fingerprint: AIR_TIME}).serving() as served:
+        served.take(*number_estimates())
+        with watched(browser, served.address, **look) as shown:
+            shown.status("Live")
+            shown.section("air-time").locator(".density .mean", has_text="Mean 15").wait_for()
+            assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+            shown.keep(f"number-{name}-{scheme}")
+    assert (PICTURES / f"number-{name}-{scheme}.png").stat().st_size > 20_000

@@ -19,6 +19,20 @@ SEEDS = [
         HEAD + KRR_ENTRY.replace("budget: none", "budget: {epsilon: 10, delta: 1e-6, period_seconds: 86400}"),
         HEAD + RAPPOR_ENTRY.replace("candidates: [JFK, LAX]", "candidates_file: words.txt"),
         HEAD + RAPPOR_ENTRY.replace("rappor", "rappor-one-hot").replace("candidates", "values"),
+        HEAD
+        + KRR_ENTRY.replace("k-rr", "number").replace(
+            'values: [AA, B6, "9E"], other: false', "minimum: -1, maximum: 1.5, steps: 64"
+        ),
+        HEAD
+        + KRR_ENTRY.replace("k-rr", "k-rr-pair").replace(
+            'values: [AA, B6, "9E"], other: false',
+            "fields: [{name: a, values: [x], epsilon: 1}, {name: b, values: [y, z], other: false}]",
+        ),
+        HEAD
+        + KRR_ENTRY.replace("k-rr", "one-hot-pair").replace(
+            'values: [AA, B6, "9E"], other: false',
+            "fields: [{name: a, values: [x]}, {name: b, values: [y, z], other: false}]",
+        ),
         'kafka: {bootstrap_servers: "127.0.0.1:9092", partitions: 2}\nproducer: {pack_reports: 10}\n' + WHOLE,
         "&a [*a, 1e-6, ~, 0x10, 2001-01-01, !!set {a}]",
     )

@@ -1,8 +1,15 @@
 """What Prometheus sees of a relay's batches and partitions."""
 
+import pytest
+from prometheus_client import CollectorRegistry
+
+from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.honest import HonestShuffle
+from estimators.mechanisms.krr import KRR
 from relay.fold import Start
-from relay.service.metrics import RelayMetrics
+from relay.service.metrics import RelayMetrics, ShuffledEpsilons
 from relay.service.partition import PartitionRelay
+from relay.windows import ClosedWindow
 from tests.relay.service.test_outcomes import Stored
 from tests.support.relay.logs import KEYS, LONG, PARTITION, PARTITIONS, SHORT, RandomLog
 
@@ -53,3 +60,39 @@ def test_collections_are_exported_from_the_start_and_the_least_is_not():
     value = RelayMetrics(NAMES).registry.get_sample_value
     assert value("deniable_relay_reports_total", {"collection": "long", "result": "accepted"}) == 0
     assert value("deniable_relay_shuffled_reports_least", {"collection": "long"}) is None
+
+
+def closed(start: int, least: int, fingerprint: int = SHORT.fingerprint) -> ClosedWindow:
+    return ClosedWindow(fingerprint, start, least)
+
+
+def test_the_newest_closed_window_has_the_epsilon_of_its_smallest_order():
+    shuffle = HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, 0.5)
+    registry = CollectorRegistry()
+    gauges = ShuffledEpsilons(NAMES, {SHORT.fingerprint: shuffle}, registry)
+    labels = {"collection": "short"}
+    value = registry.get_sample_value
+    assert value("deniable_epsilon_shuffled", labels) is None
+    for window in (closed(60, 3000), closed(60, 2000), closed(60, 9000), closed(0, 5)):
+        gauges.closed(window)
+    gauges.closed(closed(60, 2000, LONG.fingerprint))  # memoized: it has no such epsilon
+    assert value("deniable_relay_shuffled_reports_honest", labels) == 1000
+    high = shuffled_epsilon(shuffle.blanket, 1000, 1e-6).high
+    assert value("deniable_epsilon_shuffled", labels) == high == pytest.approx(0.06427, abs=1e-5)
+    assert value("deniable_epsilon_shuffled", {"collection": "long"}) is None
+    gauges.closed(closed(120, 90))
+    assert value("deniable_relay_shuffled_reports_honest", labels) == 45
+
+
+def test_closed_windows_have_the_smallest_order_of_all_their_releases():
+    relay = PartitionRelay(PARTITION, KEYS, Start(0), -1, ("reports", "rejected"), PARTITIONS)
+    sealed = relay.take(Stored(*record) for record in RandomLog(2).grow(400).records)
+    least: dict[tuple[int, int], int] = {}
+    closed_windows = [window for each in sealed for window in each.batch.closed]
+    for each in sealed:
+        for release in each.batch.releases:
+            key = (release.intake.fingerprint, release.window_start)
+            least[key] = min(release.shuffled, least.get(key, release.shuffled))
+    assert closed_windows
+    for window in closed_windows:
+        assert window.least_shuffled == least[window.fingerprint, window.start]

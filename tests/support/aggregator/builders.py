@@ -22,12 +22,13 @@ from aggregator.ledger.row_keys import Window
 from aggregator.ledger.runs.run import Run
 from aggregator.ledger.terms import terms_of
 from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.window_counts import WindowCounts
 from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import KafkaRecord, RowReader
+from aggregator.topics.transaction_batches import Outgoing
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
@@ -75,7 +76,7 @@ def pack_of(
     partition: int = 0,
 ) -> wire.Pack:
     """Build a pack whose id is derived from `number` and belongs to `partition`. RAPPOR rows are integers."""
-    krr = isinstance(collection.mechanism, KRR)
+    krr = isinstance(collection.mechanism, KRR | LocalHash)
     dtype = wire.bucket_dtype(collection.width) if krr else np.dtype(f"<u{collection.width // 8}")
     low = number * PARTITIONS + partition
     return wire.Pack(
@@ -214,7 +215,7 @@ class MemoryLog:
 
     def extend(self, records: Iterable[Outgoing], append_ms: int = 0) -> None:
         for topic, partition, key, value in records:
-            self.append(topic, partition or 0, value, key, append_ms)
+            self.append(topic, partition, value, key, append_ms)
 
     def reader(
         self, _: Cluster, topic: str, partition: int, *, committed: bool = True, follows: bool = False

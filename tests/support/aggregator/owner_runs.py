@@ -10,10 +10,10 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition import owner as owner_module
 from aggregator.partition.fetching.offset_chain import OffsetChain
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.partition.owner import PartitionOwner
 from aggregator.partition.timing import PartitionTiming
 from aggregator.topics.partition_reader import fold
+from aggregator.topics.transaction_batches import Outgoing
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     DEPLOYMENT,
@@ -28,7 +28,9 @@ from tests.support.aggregator.builders import (
 
 NOW_MS = T0 * 1000
 DEADLINE_SECONDS = 60
-QUICK = PartitionTiming(checkpoint=0.005, publish=0.005, retry=0.005)
+QUICK = PartitionTiming(
+    checkpoint=0.005, longest_pause=0.01, publish=0.005, publish_behind=0.005, retry=0.005
+)
 
 
 class Broker:

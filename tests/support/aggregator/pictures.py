@@ -13,6 +13,7 @@ COLOURS = 128
 PICTURES: dict[str, tuple[str, int | None, int]] = {
     "page": ("desk-light", 1472, 1000),
     "page-phone": ("phone-dark", 1250, 360),
+    "page-number": ("number-desk-light", 440, 1000),
     "terminal": ("terminal", None, 920),
 }
 

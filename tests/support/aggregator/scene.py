@@ -1,4 +1,4 @@
-"""Data for pictures: two collections over forty windows, with simulated randomized counts."""
+"""Data for pictures: two collections over forty windows, and a number, with simulated randomized counts."""
 
 import math
 from collections.abc import Iterator
@@ -9,9 +9,11 @@ from aggregator.deployment import ClientLimits
 from aggregator.estimation import window_estimate
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.window_counts import WindowCounts
+from deploy.demo.flights import AIR_MINUTES, load_flights
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0
 from tests.support.estimators.simulation import generator, krr_counts, rappor_counts, zipf_counts
 
@@ -30,6 +32,9 @@ DESTINATION = Collection(
     candidates=AIRPORTS + DECOYS,
     memoize=True,
     window_seconds=60,
+)
+AIR_TIME = Collection(
+    name="air-time", mechanism=SquareWave.from_epsilon(-0.5, AIR_MINUTES - 0.5, 240, 2), window_seconds=60
 )
 SCENE = {collection.fingerprint: collection for collection in (CARRIER, DESTINATION)}
 LIMITS = {
@@ -53,6 +58,16 @@ def estimates() -> Iterator[EstimateRecord]:
         yield _record(
             DESTINATION, start, *rappor_counts(rng, airports, AIRPORTS, DESTINATION.mechanism), final
         )
+
+
+def number_estimates() -> Iterator[EstimateRecord]:
+    """Two windows of the air times of real flights."""
+    rng, mechanism = generator(2), AIR_TIME.mechanism
+    truth = np.bincount(mechanism.cells(np.array(load_flights().known_air_minutes())), minlength=240)
+    columns = (mechanism.channel / mechanism.channel.sum(axis=0)).T
+    for start, final in ((T0 - 60, True), (T0, False)):
+        counts = rng.multinomial(truth, columns).sum(axis=0, dtype=np.int64)
+        yield _record(AIR_TIME, start, counts[None], counts[None].sum(axis=1), final)
 
 
 def _record(

@@ -1,6 +1,6 @@
 """A run of records leaves a ledger as its records one by one do, whatever is in it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -8,12 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregator.ledger import pack_ids
+from aggregator.ledger import pack_ids, row_keys, row_values
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.outcomes import PackOutcomes, RunOutcome
 from aggregator.ledger.runs import good_packs, pack_columns, run_windows, tally_groups
 from aggregator.ledger.runs.run import Run
 from aggregator.ledger.terms import Terms, terms_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from producers import wire
 from tests.support.aggregator.builders import (
@@ -30,7 +31,8 @@ from tests.support.aggregator.builders import (
 STEPS_MS = [-5000, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 UNKNOWN = replace(FRUIT, name="unknown")
 BERRY = replace(FRUIT, name="berry", mechanism=KRR.from_epsilon(300, 2.0), values=(), other=False)
-KNOWN = (FRUIT, PLACE, BERRY)
+HASHED = replace(FRUIT, name="hashed", mechanism=LocalHash.from_epsilon(2.0, 80), values=(), other=False)
+KNOWN = (FRUIT, PLACE, BERRY, HASHED)
 
 
 def terms() -> dict[int, Terms]:
@@ -45,7 +47,7 @@ def terms() -> dict[int, Terms]:
 @st.composite
 def values(draw: st.DrawFn, now: int) -> bytes | None:
     """A pack, good or not; the small ranges produce many duplicates and full windows."""
-    collection = draw(st.sampled_from([FRUIT, FRUIT, PLACE, PLACE, BERRY, UNKNOWN]))
+    collection = draw(st.sampled_from([FRUIT, FRUIT, PLACE, PLACE, BERRY, HASHED, UNKNOWN]))
     number = draw(st.integers(0, 5))
     window = collection.window_start(now) + draw(st.sampled_from([0, 0, 0, 0, -10, -20, 10, 310, 3]))
     reports = [*[number % 4, 1, 3, 2][: draw(st.integers(1, 4))], draw(st.sampled_from([2, 2, 2, 4]))]
@@ -78,7 +80,9 @@ def _with_id(pack: wire.Pack, pack_id: bytes) -> wire.Pack:
 def _damaged(draw: st.DrawFn, record: bytes) -> bytes | None:
     if draw(st.integers(0, 7)) < 7:
         return record
-    match draw(st.sampled_from(["flipped", "cut", "longer", "version", "none", "empty", "text"])):
+    match draw(
+        st.sampled_from(["flipped", "cut", "longer", "version", "none", "empty", "text", "oversized"])
+    ):
         case "flipped":
             place = draw(st.integers(0, len(record) - 1))
             return record[:place] + bytes([record[place] ^ 1]) + record[place + 1 :]
@@ -92,6 +96,8 @@ def _damaged(draw: st.DrawFn, record: bytes) -> bytes | None:
             return None
         case "empty":
             return b""
+        case "oversized":
+            return record.ljust(wire.MAX_RECORD_BYTES + 1, b"\0")
         case _:
             return b"no pack"
 
@@ -108,10 +114,17 @@ def logs(draw: st.DrawFn) -> list[LogRecord]:
 
 def everything(ledger: Ledger) -> tuple[object, ...]:
     """What a ledger has counted, and the rows that it would store and publish."""
-    dead = set(ledger.drain().dead)
+    changes = ledger.drain()
+    dead, stored = set(changes.dead), stored_ids(changes.ids)
     published = {key: value for key, value in ledger.drain_unpublished().rows()}
     counted = (tallies_of(ledger), ledger.counts.rejected, ids_of(ledger), dict(ledger.counts.rows()))
-    return ledger.position, ledger.watermark_ms, counted, dead, published, ledger.drain_refusals()
+    return ledger.position, ledger.watermark_ms, counted, dead, stored, published, ledger.drain_refusals()
+
+
+def stored_ids(rows: Mapping[row_keys.IdsKey, bytes]) -> dict[row_keys.IdsKey, list[bytes]]:
+    """The ids of each new row, in ascending order: a run stores them in another order."""
+    size = row_values.ID_BYTES
+    return {key: sorted(ids[at : at + size] for at in range(0, len(ids), size)) for key, ids in rows.items()}
 
 
 def one_by_one(ledger: Ledger, log: list[LogRecord]) -> RunOutcome:
@@ -146,7 +159,12 @@ def _every_other_way(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tally_groups, "MOST_DENSE", 0)
 
 
-@pytest.mark.parametrize("way", [_as_it_is, _all_windows_collide, _every_other_way])
+def _packs_beside_each_other(patch: pytest.MonkeyPatch) -> None:
+    """As packs of many reports are counted, if all of a run are equally large."""
+    patch.setattr(tally_groups, "LARGE_REPORTS", 1)
+
+
+@pytest.mark.parametrize("way", [_as_it_is, _all_windows_collide, _every_other_way, _packs_beside_each_other])
 def test_run_equals_its_records_one_by_one(
     way: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +199,7 @@ def test_strategy_produces_every_reason_and_good_packs() -> None:
     assert {
         "malformed",
         "unsupported_version",
+        "oversized",
         "unknown_collection",
         "bad_cohort",
         "bad_value",
