@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-estimators bench-aggregator bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -69,19 +69,31 @@ bench-quick: .venv/installed java ## its goals at smaller sizes, in less than th
 bench-recording: .venv/installed java ## its parts on clients, one event a call and in batches: bench/results/recording.md
 	@$(GUARD) .venv/bin/python -m bench.comparison --recording $(ARGS)
 
+bench-streaming: .venv/installed java ## its part on workers beside readers: bench/results/streaming.md
+	@$(GUARD) .venv/bin/python -m bench.comparison --streaming $(ARGS)
+
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.number_coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms
+	@$(GUARD) .venv/bin/python -m bench.estimators.pair_costs
 	@$(GUARD) .venv/bin/python -m bench.estimators.poster
 
 bench-aggregator: .venv/installed java ## one worker's throughput, memory and start with large ledgers; docs/sizing.md
 	@$(GUARD) .venv/bin/python -m bench.aggregator.throughput
 	@$(GUARD) .venv/bin/python -m bench.aggregator.in_memory
 	@$(GUARD) .venv/bin/python -m bench.aggregator.memory
-	@$(GUARD) .venv/bin/python -m bench.aggregator.opening
+	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.opening
+	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.partitions
+	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.collections
 	@$(GUARD) .venv/bin/python -m bench.aggregator.candidates
 	@$(GUARD) .venv/bin/python -m bench.aggregator.large_domain
-	@$(GUARD) .venv/bin/python -m bench.aggregator.windows
+	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.windows
 	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
+
+bench-analysis: .venv/installed java ## a month of estimates into a table and into files: bench/results/analysis.md
+	@$(GUARD) .venv/bin/python -m bench.analysis
 
 bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as edge; bench/results/devices.md
 	@$(GUARD) .venv/bin/python -m bench.devices $(ARGS)

@@ -1,7 +1,7 @@
 """Commands, configuration and deployment.
 
-May import `estimators`, `producers`, `relay`, `edge` and `aggregator`. Begin with `cli/main.py`; each command
-is in the sub-package of what it works on.
+May import `estimators`, `producers`, `relay`, `edge`, `aggregator` and `analysis`. Begin with
+`cli/main.py`; each command is in the sub-package of what it works on.
 
 config          the collection file
 cli             the command `deniable` itself: start, end, logs, shared options

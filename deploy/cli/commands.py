@@ -76,8 +76,10 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         "rollup": ("deploy.query.rollup:rollup", "Estimate over a day or a month."),
         "decode": (
             "deploy.query.decode:decode",
-            "Look for other strings in the past of a RAPPOR collection.",
+            "Look for other strings in the past of a collection of any text.",
         ),
+        "compare": ("deploy.query.compare:compare", "Find which shares differ between two periods."),
+        "export": ("deploy.query.export:export", "Write final estimates or windows to Parquet or CSV files."),
         "detect": ("deploy.query.detect:detect", "Look for forged reports in past windows."),
         "inspect": ("deploy.query.inspection.command:inspect", "Print the records of a topic, decoded."),
         "estimate": (

@@ -13,6 +13,8 @@ EXTRAS = {
     "rollup": "analysis",
     "decode": "analysis",
     "detect": "analysis",
+    "compare": "analysis",
+    "export": "analysis",
     "estimate": "analysis",
 }
 

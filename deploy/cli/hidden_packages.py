@@ -5,7 +5,7 @@ from pathlib import Path
 
 # The packages have common names. If an application has a package of the same name, Python imports the wrong
 # one, or fails far from the cause.
-NAMES = ("estimators", "producers", "relay", "edge", "aggregator", "deploy")
+NAMES = ("estimators", "producers", "relay", "edge", "aggregator", "analysis", "deploy")
 
 
 def refuse_hidden_packages() -> None:

@@ -1,5 +1,6 @@
 """Options that several commands take."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ class Folder(click.Path):
         if value == "":
             self.fail("must not be empty", parameter, context)
         return super().convert(value, parameter, context)
+
+
+class NumberRange(click.FloatRange):
+    """A number in a range; `nan`, which compares as neither below nor above it, is none."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """Refuse nan."""
+        number = super().convert(value, parameter, context)
+        if math.isnan(number):
+            self.fail(f"must be a number, got {value}", parameter, context)
+        return number
 
 
 config_option = click.option(

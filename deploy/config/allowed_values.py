@@ -5,8 +5,10 @@ from typing import get_args
 
 from deploy.config.checks import YEAR_SECONDS
 from deploy.config.entries import LARGEST_SIZE, Entry
+from estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, LARGEST_COUNTERS
 from estimators.mechanisms.krr import LARGEST_EPSILON
 from estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS
+from estimators.mechanisms.square_wave import LARGEST_STEPS, LEAST_STEPS
 from producers.budget.allowance import LARGEST_REPORTS_PER_WINDOW
 
 #: The class of an entry by mechanism.
@@ -27,6 +29,7 @@ _FIELDS: Mapping[str, str] = {
     "reports_per_window": f"an integer in [1, {LARGEST_REPORTS_PER_WINDOW}]",
     "budget": "none, or a mapping",
     "values": "a list of text",
+    "fields": "a list of two fields, each with name and values",
     "size": f"an integer in [1, {LARGEST_SIZE}]",
     "epsilon": _EPSILON,
     "epsilon_inf": _EPSILON,
@@ -37,8 +40,13 @@ _FIELDS: Mapping[str, str] = {
     "bits": f"a multiple of 8 in [8, {LARGEST_BITS}]",
     "hashes": "an integer of at least 1",
     "cohorts": f"an integer in [1, {LARGEST_COHORTS}]",
+    "hash_functions": f"an integer in [1, {LARGEST_COUNTERS // 2}]",
+    "hash_buckets": f"a prime in [2, {LARGEST_BUCKETS}]",
     "candidates": "a list of text",
     "hot": "an integer in [1, number of values]",
+    "minimum": "a number below maximum",
+    "maximum": "a number above minimum",
+    "steps": f"an integer in [{LEAST_STEPS}, {LARGEST_STEPS}]",
     "topic_prefix": "at most 100 letters, digits, dots, _ and -",
     "partitions": "an integer in [1, 1000]",
     "replication_factor": "an integer in [1, 100]",
@@ -51,6 +59,7 @@ _FIELDS: Mapping[str, str] = {
     "window_uploads": "an integer in [1, 1000000000]",
     "idle_seconds": "a number in [0.01, 3600]",
     "delivery_seconds": "an integer in [1, 86400]",
+    "forged_share": "a number in [0, 1]",
     "deliver": "kafka, or the URL of an edge such as https://edge.example; http only to this machine",
     "edge_public_key": "base64 of 32 bytes: public_key of the edge's /v1/collections",
     "allow_origins": "a list of origins such as https://shop.example, or of '*' alone",
@@ -64,6 +73,7 @@ _BUDGET_FIELDS: Mapping[str, str] = {
     "epsilon": "a number in (0, inf)",
     "delta": "a number in (0, 1)",
     "period_seconds": f"an integer in [1, {2**32})",
+    "changes": "an integer of at least 0",
 }
 
 

@@ -4,9 +4,14 @@ import math
 from decimal import ROUND_CEILING, Context
 
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import UNLIMITED, Allowance, Budget
 
 
@@ -32,9 +37,17 @@ def rounded_up(figure: float) -> str:
 
 
 def _further_reports(allowance: Allowance) -> str:
+    unchanged = rounded_up(allowance.epsilon_unchanged)
+    mechanism = allowance.collection.mechanism
+    if isinstance(mechanism, LongitudinalHash):
+        return (
+            f"all reports of one client and unchanged value: epsilon {unchanged}; of values in all "
+            f"{mechanism.hash_buckets} buckets: {rounded_up(mechanism.epsilon_of_all_buckets)}, but that a "
+            "value changed is not hidden"
+        )
     if allowance.memoized:
         return (
-            f"all reports of one client and unchanged value: epsilon {rounded_up(allowance.epsilon_inf)}; "
+            f"all reports of one client and unchanged value: epsilon {unchanged}; "
             "that a value changed is not hidden"
         )
     return "every further report of one client costs as much again"
@@ -59,7 +72,8 @@ def _reports(number: int) -> str:
 
 
 def _budget(budget: Budget) -> str:
-    return f"{budget.period_seconds} s (budget: epsilon {budget.epsilon:g}, delta {budget.delta:g})"
+    covered = "" if budget.changes is None else f", {budget.changes} changes of bucket"
+    return f"{budget.period_seconds} s (budget: epsilon {budget.epsilon:g}, delta {budget.delta:g}{covered})"
 
 
 def _mechanism(collection: Collection) -> str:
@@ -67,6 +81,26 @@ def _mechanism(collection: Collection) -> str:
     if isinstance(mechanism, Rappor):
         return (
             f"RAPPOR, {mechanism.bits} bits, {mechanism.hashes} hashes, {mechanism.cohorts} cohorts, "
+            f"{len(collection.candidates)} candidates"
+        )
+    if isinstance(mechanism, SquareWave):
+        ends = f"[{mechanism.minimum:.10g}, {mechanism.maximum:.10g}]"
+        return f"Square Wave over numbers in {ends} in {mechanism.steps} steps"
+    if isinstance(mechanism, PairKRR):
+        return "k-RR of pairs, " + " and ".join(
+            f"{field.name} over {own.k} buckets with epsilon {rounded_up(own.epsilon)}"
+            for field, own in zip(collection.fields, mechanism.fields, strict=True)
+        )
+    if isinstance(mechanism, OneHotPair):
+        names = " and ".join(
+            f"{field.name} over {k} buckets"
+            for field, k in zip(collection.fields, mechanism.shape, strict=True)
+        )
+        return f"one bit for each of {mechanism.buckets} pairs, {names}"
+    if isinstance(mechanism, FunctionPool):
+        kind = "longitudinal local hashing" if isinstance(mechanism, LongitudinalHash) else "local hashing"
+        return (
+            f"{kind}, {mechanism.hash_functions} functions into {mechanism.hash_buckets} buckets, "
             f"{len(collection.candidates)} candidates"
         )
     last = ", the last one for all other values" if collection.other else ""

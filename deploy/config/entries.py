@@ -9,14 +9,19 @@ from msgspec import Meta
 
 from deploy.config.checks import YEAR_SECONDS, check_distinct, check_range, read_lines
 from estimators.canary import MOST_VALUES, least_reports
-from estimators.collection import Collection
+from estimators.collection import OTHER_LABEL, Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_bits import round_to_thresholds
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.rappor_parameters import choose_thresholds
+from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 from producers.budget.allowance import LARGEST_REPORTS_PER_WINDOW, Allowance, Budget
 
 LARGEST_SIZE = 1_400_000
@@ -32,13 +37,14 @@ class BudgetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: float
     delta: float
     period_seconds: int
+    changes: int | None = None
 
     def __post_init__(self) -> None:
         self.budget()
 
     def budget(self) -> Budget:
         """Return the budget; ValueError if a field is out of range."""
-        return Budget(self.epsilon, self.delta, self.period_seconds)
+        return Budget(self.epsilon, self.delta, self.period_seconds, self.changes)
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="mechanism", kw_only=True):
@@ -162,6 +168,52 @@ class _Bits(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return self._collection(mechanism, values=tuple(values), memoize=self.memoize)
 
 
+class _Hashed(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A pool of hash functions, and the strings to look for."""
+
+    hash_functions: int | None = None
+    hash_buckets: int | None = None
+    candidates: list[str] | None = None
+    candidates_file: str | None = None
+
+
+class HashEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="local-hash", kw_only=True):
+    """A local-hashing collection."""
+
+    epsilon: float
+
+    def collection(self, folder: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError if its fields contradict each other.
+
+        Parameters
+        ----------
+        folder : that `candidates_file` is relative to.
+        """
+        mechanism = LocalHash.from_epsilon(self.epsilon, self.hash_functions, self.hash_buckets)
+        return self._collection(mechanism, candidates=_candidates(self, folder))
+
+
+class LongitudinalHashEntry(
+    _Hashed, frozen=True, forbid_unknown_fields=True, tag="local-hash-longitudinal", kw_only=True
+):
+    """A local-hashing collection with permanent responses: always memoized."""
+
+    epsilon_inf: float
+    epsilon_one: float
+
+    def collection(self, folder: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError if its fields contradict each other.
+
+        Parameters
+        ----------
+        folder : that `candidates_file` is relative to.
+        """
+        mechanism = LongitudinalHash.from_epsilons(
+            self.epsilon_inf, self.epsilon_one, self.hash_functions, self.hash_buckets
+        )
+        return self._collection(mechanism, candidates=_candidates(self, folder), memoize=True)
+
+
 class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", kw_only=True):
     """A Bloom-filter RAPPOR collection."""
 
@@ -179,19 +231,7 @@ class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", 
         folder : that `candidates_file` is relative to.
         """
         mechanism = Rappor(self.bits, self.hashes, self.cohorts, *self._thresholds(self.hashes))
-        candidates = tuple(self._candidates(folder))
-        check_distinct("candidates", candidates)
-        check_range("number of candidates", len(candidates), 1, MOST_CANDIDATES)
-        return self._collection(mechanism, candidates=candidates, memoize=self.memoize)
-
-    def _candidates(self, folder: Path) -> Iterable[str]:
-        if self.candidates and self.candidates_file is None:
-            return self.candidates
-        if self.candidates is not None or self.candidates_file is None:
-            raise ValueError(
-                "give either candidates, a list of at least one text, or candidates_file, a path"
-            )
-        return read_lines("candidates_file", folder / self.candidates_file)
+        return self._collection(mechanism, candidates=_candidates(self, folder), memoize=self.memoize)
 
 
 class OneHotEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor-one-hot", kw_only=True):
@@ -215,7 +255,119 @@ class KHotEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor-k-ho
         return self._hot_collection(self.values, self.hot)
 
 
-Entry = KRREntry | LongitudinalEntry | RapporEntry | OneHotEntry | KHotEntry
+class NumberEntry(_Entry, frozen=True, forbid_unknown_fields=True, tag="number", kw_only=True):
+    """A number between two ends, by Square Wave."""
+
+    minimum: float
+    maximum: float
+    steps: int = DEFAULT_STEPS
+    epsilon: float
+
+    def collection(self, _: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
+        mechanism = SquareWave.from_epsilon(self.minimum, self.maximum, self.steps, self.epsilon)
+        return self._collection(mechanism)
+
+
+class FieldEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the two fields of a pair."""
+
+    name: Name
+    values: list[str]
+    other: bool = True
+    epsilon: float | None = None
+
+    def field(self) -> Field:
+        """Return the field; ValueError if its values are too few or repeated."""
+        check_distinct(f"values of {self.name}", self.values)
+        check_range(
+            f"number of values of {self.name}", len(self.values), 1 if self.other else 2, LARGEST_SIZE
+        )
+        if OTHER_LABEL in self.values:
+            raise ValueError(
+                f"values of {self.name} must not contain '{OTHER_LABEL}', which stands for all others"
+            )
+        return Field(self.name, tuple(self.values), self.other)
+
+
+class _Pair(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Two fields that are reported together."""
+
+    fields: Annotated[list[FieldEntry], Meta(min_length=2, max_length=2)]
+
+    def _two(self) -> tuple[Field, Field]:
+        check_distinct("names of fields", [each.name for each in self.fields])
+        first, second = (each.field() for each in self.fields)
+        return first, second
+
+    def _pair_collection(self, mechanism: PairKRR | OneHotPair, first: Field, second: Field) -> Collection:
+        labels = pair_labels(first, second)
+        check_distinct("pairs of values, as shown", labels)
+        return self._collection(mechanism, values=labels, fields=(first, second))
+
+
+class PairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="k-rr-pair", kw_only=True):
+    """Two fields that are reported together, each by k-RR."""
+
+    epsilon: float | None = None
+
+    def collection(self, _: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
+        first, second = self._two()
+        mechanism = PairKRR.from_epsilons(len(first.labels), len(second.labels), *self._epsilons())
+        return self._pair_collection(mechanism, first, second)
+
+    def _epsilons(self) -> tuple[float, float]:
+        """Privacy loss of each field: as stated, or half of the whole."""
+        match self.epsilon, *(each.epsilon for each in self.fields):
+            case float(whole), None, None:
+                return whole / 2, whole / 2
+            case None, float(first), float(second):
+                return first, second
+        raise ValueError("give either epsilon, which both fields share equally, or an epsilon in each field")
+
+
+class HotPairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="one-hot-pair", kw_only=True):
+    """Two fields that are reported together, as one bit for each pair of values."""
+
+    epsilon: float
+
+    def collection(self, _: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
+        if any(each.epsilon is not None for each in self.fields):
+            raise ValueError("epsilon is that of the pair: fields of a one-hot-pair take none of their own")
+        first, second = self._two()
+        mechanism = OneHotPair.from_epsilon(len(first.labels), len(second.labels), self.epsilon)
+        return self._pair_collection(mechanism, first, second)
+
+
+Entry = (
+    KRREntry
+    | LongitudinalEntry
+    | PairEntry
+    | HotPairEntry
+    | HashEntry
+    | LongitudinalHashEntry
+    | RapporEntry
+    | OneHotEntry
+    | KHotEntry
+    | NumberEntry
+)
+
+
+def _candidates(entry: _Hashed | RapporEntry, folder: Path) -> tuple[str, ...]:
+    """Return the strings to look for: those listed, or those of a file with one a line."""
+    listed: Iterable[str]
+    if entry.candidates and entry.candidates_file is None:
+        listed = entry.candidates
+    elif entry.candidates is not None or entry.candidates_file is None:
+        raise ValueError("give either candidates, a list of at least one text, or candidates_file, a path")
+    else:
+        listed = read_lines("candidates_file", folder / entry.candidates_file)
+    candidates = tuple(listed)
+    check_distinct("candidates", candidates)
+    check_range("number of candidates", len(candidates), 1, MOST_CANDIDATES)
+    return candidates
 
 
 def allowance_of(entry: Entry, folder: Path) -> Allowance:

@@ -30,16 +30,25 @@ _COLLECTION: dict[str, Any] = {
     "hashes": 1,
     "cohorts": 1,
     "hot": 1,
+    "minimum": 0,
+    "maximum": 1,
     "values": ["a", "b"],
+    "fields": [{"name": "a", "values": ["a"]}, {"name": "b", "values": ["b"]}],
 }
+_RANGE = {"minimum", "maximum", "steps"}
 _NOISE = {"f", "p", "q", "epsilon_inf", "epsilon_one", "memoize", "hashes", "hot", "bits"}
+_HASHING = {"epsilon", "hash_functions", "hash_buckets"}
 #: Fields of a collection that a contradiction may come from, by a field that its message names.
 _RELATED: dict[str, set[str]] = {
     **dict.fromkeys(_NOISE, _NOISE),
+    **dict.fromkeys(_RANGE, _RANGE),
+    **dict.fromkeys(_HASHING, _HASHING | {"epsilon_inf", "epsilon_one"}),
     "values": {"values", "size", "hot", "other", "publish"},
     "hot": {"values", *_NOISE},
     "canary": {"values", "size", "other", "epsilon", "minimum_reports", *_NOISE},
     "candidates": {"candidates_file", "publish"},
+    "fields": {"fields", "epsilon", "publish"},
+    "field": {"fields", "epsilon"},
 }
 
 _STAND_IN = re.compile(r" \(set-aside-\d+\)")

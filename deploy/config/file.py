@@ -217,7 +217,8 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[
     used = []
     if any(variable.upper() == PASSWORD_VARIABLE for variable in environment):
         _security(document).pop("password_file", None)  # the variable replaces it
-    for variable, text in environment.items():
+    # `deliver` before the fields that need it.
+    for variable, text in sorted(environment.items(), key=lambda each: not each[0].endswith("__DELIVER")):
         *sections, field = variable.removeprefix(PREFIX).lower().split("__")
         section = tuple(sections)
         is_meant = section or field.startswith(("kafka", "producer", *OPTIONAL_SECTIONS))
@@ -226,7 +227,7 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[
         if section not in SECTIONS:
             allowed = ", ".join("__".join((PREFIX + name[0], *name[1:], "")).upper() for name in SECTIONS)
             raise _VariableError(f"variable {variable} must begin with one of {allowed} and name a field")
-        given = {field: text}
+        given = {field: text} | _needed(document, section, field)
         try:
             converted = msgspec.convert(given, SECTIONS[section], strict=False)
         except msgspec.ValidationError as error:
@@ -235,6 +236,14 @@ def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[
         if section[0] == "kafka":
             used.append(variable)
     return used
+
+
+def _needed(document: dict[str, Any], section: tuple[str, ...], field: str) -> dict[str, str]:
+    """Return the field without which this one of the same section is refused."""
+    producer = document.get("producer")
+    if section != ("producer",) or not field.startswith("edge_") or not isinstance(producer, dict):
+        return {}
+    return {"deliver": producer["deliver"]} if isinstance(producer.get("deliver"), str) else {}
 
 
 def _set(document: dict[str, Any], section: tuple[str, ...], field: str, value: object) -> None:

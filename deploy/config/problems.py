@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from deploy.config.allowed_values import MECHANISMS, allowed
-from deploy.config.entries import BudgetEntry
+from deploy.config.entries import BudgetEntry, FieldEntry
 from deploy.config.sections import (
     BudgetStoreSection,
     EdgeSection,
@@ -177,6 +177,8 @@ def _fields(document: object, place: YamlPath, within: YamlPath) -> list[str]:
     """Return the names of the known fields at a place."""
     if place[-1:] == ("budget",):
         return list(BudgetEntry.__struct_fields__)
+    if place[-2:-1] == ("fields",):
+        return list(FieldEntry.__struct_fields__)
     if place in SECTIONS:
         fields = SECTIONS[place].__struct_fields__
         return [field for field in fields if within or field != "password"]  # only the environment may set it

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
@@ -26,13 +27,17 @@ from deploy.config.file import Configuration
 from deploy.config.producer import producer_config
 from deploy.demo.canary import CanaryVerdict, judge_canary
 from deploy.demo.devices import DeviceServices, devices_config, opened_page, start_services
-from deploy.demo.flights import Flights, load_flights
+from deploy.demo.flights import FlightAnswer, Flights, load_flights
+from deploy.demo.number_verdict import judge_number
 from deploy.demo.setup import DemoError, announced, configure, rollup_command, start
 from deploy.demo.stream import DEVICES_TAKE, DemoStream
-from deploy.demo.verdict import JudgedCollection, faults
+from deploy.demo.verdict import Judged, JudgedCollection, faults
 from deploy.demo.view import live_view, truth_table, verdict
 from deploy.services.metrics_server import served
+from estimators.collection import Collection
+from estimators.frequency.estimate import Estimate
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.square_wave import SquareWave
 from producers.producer import Producer
 from producers.transport.cluster import Cluster
 
@@ -205,16 +210,15 @@ class Demo:
                 )
         return wrong
 
-    async def _judged(self, counts: MergedCounts, sent: int) -> list[JudgedCollection]:
+    async def _judged(self, counts: MergedCounts, sent: int) -> list[Judged]:
         """Estimate over all windows together (counts add), beside the truth of the flights sent so far."""
-        true_values = {"carrier": self.flights.carriers, "destination": self.flights.destinations}
-        judged = []
-        for name, values in true_values.items():
+        judged: list[Judged] = []
+        for name, answers in self.flights.answers().items():
             collection = self.configuration.collection(name)
             totals = counts.all_windows(collection)
             if totals.reports:
                 estimate = await asyncio.to_thread(window_estimate.estimate, collection, totals)
-                judged.append(JudgedCollection(collection, estimate, Counter(values[:sent])))
+                judged.append(_judged_by(collection, estimate, answers[:sent]))
         return judged
 
     async def _follow(self, home: int) -> None:
@@ -238,6 +242,15 @@ class Demo:
     @property
     def _topics(self) -> Topics:
         return self.configuration.topics
+
+
+def _judged_by(collection: Collection, estimate: Estimate, answers: Sequence[FlightAnswer | None]) -> Judged:
+    """Put an estimate beside the answers that were sent."""
+    if isinstance(collection.mechanism, SquareWave):
+        numbers = [float(each) for each in answers if isinstance(each, int | float)]
+        return judge_number(collection, estimate, numbers)
+    labels = (" / ".join(each) if isinstance(each, tuple) else str(each) for each in answers)
+    return JudgedCollection(collection, estimate, Counter(labels))
 
 
 def _print(text: str) -> None:

@@ -6,19 +6,22 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from uuid import uuid4
 
 from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
 from deploy.config.file import PASSWORD_VARIABLE, Configuration, load
-from deploy.demo.flights import Flights
+from deploy.demo.flights import AIR_MINUTES, Flights
 from estimators.errors import DeniableError
 from producers.randomization.secret import NEW_SECRET_BYTES
 from producers.transport.cluster import Cluster
 
 START_SECONDS = 30.0
 SECRETS = (PASSWORD_VARIABLE,)
+#: Of a report of `destination`, so that both ways to ask for the airport can be compared.
+DESTINATION_EPSILON = 1.8313
 
 COLLECTION_FILE = """\
 revision: 1
@@ -33,6 +36,17 @@ collections:
   - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
      candidates_file: airports.txt, window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
      budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
+  - {{name: destination-hashed, mechanism: local-hash, epsilon: {same_epsilon}, candidates_file: airports.txt,
+     window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
+     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
+  - {{name: carrier-origin, mechanism: k-rr-pair, epsilon: 4,
+     fields: [{{name: carrier, values: [{carriers}], other: false}},
+       {{name: origin, values: [{origins}], other: false}}],
+     window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
+     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 86400}}}}
+  - {{name: air-time, mechanism: number, minimum: -0.5, maximum: {last_minute}, steps: {steps}, epsilon: 2,
+     window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
+     budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
   - {{name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2, canary: true,
      window_seconds: 5, grace_seconds: 10, minimum_reports: 10000,
      budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
@@ -51,12 +65,24 @@ def configure(folder: Path, cluster: Cluster, flights: Flights) -> Configuration
     candidates = sorted({*flights.destinations, *flights.decoys})
     (folder / "airports.txt").write_text("\n".join(candidates), encoding="utf-8")
     file = folder / "deniable.yaml"
-    carriers = ", ".join(f'"{carrier}"' for carrier in sorted(set(flights.carriers)))
+    carriers, origins = _listed(flights.carriers), _listed(flights.origins)
     prefix = f"deniable-demo-{uuid4().hex[:8]}-"
     file.write_text(
-        COLLECTION_FILE.format(kafka=json.dumps(_kafka(cluster, prefix)), carriers=carriers), encoding="utf-8"
+        COLLECTION_FILE.format(
+            kafka=json.dumps(_kafka(cluster, prefix)),
+            carriers=carriers,
+            origins=origins,
+            same_epsilon=DESTINATION_EPSILON,
+            last_minute=AIR_MINUTES - 0.5,
+            steps=AIR_MINUTES // 3,  # three whole minutes each, none at its edge
+        ),
+        encoding="utf-8",
     )
     return load(file, environment={name: os.environ[name] for name in SECRETS if name in os.environ})
+
+
+def _listed(codes: Iterable[str]) -> str:
+    return ", ".join(f'"{code}"' for code in sorted(set(codes)))
 
 
 def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:

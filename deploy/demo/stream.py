@@ -6,13 +6,15 @@ Every fourth flight takes the way from devices: through an edge and a relay.
 import threading
 import time
 from collections.abc import Sequence
+from typing import cast
 
-from deploy.demo.flights import Flights
+from deploy.demo.flights import FlightAnswer, Flights
 from deploy.produce.canary import Canary
 from estimators.collection import Collection
 from producers.errors import DeliveryError
 from producers.metrics.counters import Counters
 from producers.producer import Producer
+from producers.responders.validation import Values
 from producers.storage.store import StoreError
 
 STEP_SECONDS = 0.1
@@ -45,6 +47,7 @@ class DemoStream:
         self._canary_name = canary.name
         self._counters: tuple[Counters, ...] = ()
         self._error: Exception | None = None
+        self._answers = flights.answers()
 
     @property
     def finished(self) -> bool:
@@ -62,7 +65,9 @@ class DemoStream:
 
     def sent_to(self, collection: str) -> int:
         """Return the number of reports passed to the producer for one collection."""
-        return self._canary.sent if collection == self._canary_name else self.sent
+        if collection == self._canary_name:
+            return self._canary.sent
+        return sum(answer is not None for answer in self._answers[collection][: self.sent])
 
     def accepted(self) -> int:
         """Return the number of reports that broker and edge have acknowledged, once finished."""
@@ -85,21 +90,20 @@ class DemoStream:
             self._error = error
 
     def _send(self) -> None:
-        flights, total, started = self.flights, len(self.flights.carriers), time.monotonic()
+        total, started = len(self.flights.carriers), time.monotonic()
         while self.sent < total and not self.stopped.wait(STEP_SECONDS):
             due = min(total, int(total * (time.monotonic() - started) / self.seconds))
             if due > self.sent:
-                self._report("carrier", flights.carriers, due)
-                self._report("destination", flights.destinations, due)
+                for collection, answers in self._answers.items():
+                    self._report(collection, answers, due)
                 self.sent = due
             self._canary.send_due()
 
-    def _report(self, collection: str, values: Sequence[str], due: int) -> None:
+    def _report(self, collection: str, answers: Sequence[FlightAnswer | None], due: int) -> None:
         """Report the flights that are due, those with a number divisible by DEVICES_TAKE as devices."""
-        numbers = range(self.sent, due)
-        direct = [values[number] for number in numbers if number % DEVICES_TAKE]
-        uploaded = [values[number] for number in numbers if number % DEVICES_TAKE == 0]
-        if direct:
-            self._producer.report(collection, direct, None)
-        if uploaded:
-            self._devices.report(collection, uploaded, None)
+        numbers = [number for number in range(self.sent, due) if answers[number] is not None]
+        direct = [answers[number] for number in numbers if number % DEVICES_TAKE]
+        uploaded = [answers[number] for number in numbers if number % DEVICES_TAKE == 0]
+        for producer, values in ((self._producer, direct), (self._devices, uploaded)):
+            if values:
+                producer.report(collection, cast(Values, values), None)  # one type a collection

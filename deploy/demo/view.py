@@ -1,21 +1,22 @@
 """The demo's screen: truth, estimate and interval of every value, and the verdict in words."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from deploy.config.describe import rounded_up
-from deploy.demo.verdict import MISS_RATE, JudgedCollection, most, tally
+from deploy.demo.number_verdict import JudgedNumber
+from deploy.demo.verdict import MISS_RATE, Judged, JudgedCollection, most, tally
 from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 
 TABLE_COLUMNS = 40  # characters of a table, and of the gap beside it
 TABLE_FRAME = 4  # lines of a table without values: two of title, the header, the number left out
 
 
-def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[str] = frozenset()) -> Table:
-    """Build a table of values by true frequency, each with its estimate and 95 % interval.
+def truth_table(judged: Judged, rows: int | None = None, missed: Set[str] = frozenset()) -> Table:
+    """Build a table of values by true frequency, or of a number's figures, with estimates and intervals.
 
     Parameters
     ----------
@@ -24,8 +25,8 @@ def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[s
     missed : values to mark, whose interval misses the truth.
     """
     collection, estimate = judged.collection, judged.estimate
-    values = sorted(judged.truth, key=lambda value: -judged.truth[value])
-    left_out = 0 if rows is None else max(0, len(values) - rows)
+    lines = _figures(judged) if isinstance(judged, JudgedNumber) else _shares(judged)
+    left_out = 0 if rows is None else max(0, len(lines) - rows)
     table = Table(
         title=f"{collection.name}, epsilon {rounded_up(collection.mechanism.epsilon)}\n"
         f"{estimate.reports:,} reports",
@@ -35,31 +36,43 @@ def truth_table(judged: JudgedCollection, rows: int | None = None, missed: Set[s
         box=None,
         pad_edge=False,
     )
-    table.add_column("value")
+    table.add_column("figure" if isinstance(judged, JudgedNumber) else "value")
     for name in ("truth", "estimate", "95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
     if missed:
         table.add_column("")
-    index = {value: i for i, value in enumerate(collection.labels())}
-    for value in values[:rows]:
-        i = index[value]
-        table.add_row(
-            value,
-            f"{judged.true_frequency(value):.2%}",
-            f"{estimate.frequency[i]:.2%}",
-            interval(float(estimate.low[i]), float(estimate.high[i])),
-            *([Text("miss", style="red")] if value in missed else []),
-        )
+    for line in lines[:rows]:
+        name = line[0].replace(" / ", "/")  # of a pair: it would take two lines
+        table.add_row(name, *line[1:], *([Text("miss", style="red")] if line[0] in missed else []))
     return table
 
 
-def interval(low: float, high: float) -> str:
-    """Return an interval in words: of width 0 if noise has put all of it outside [0, 1], where it is cut."""
-    return f"{low:.2%} – {high:.2%}" if high > low else f"{low:.2%}, cut"
+def _shares(judged: JudgedCollection) -> list[tuple[str, str, str, str]]:
+    """Return value, truth, estimate and interval of each value that occurs, the most frequent first."""
+    estimate = judged.estimate
+    index = {value: i for i, value in enumerate(judged.collection.labels())}
+    values = sorted(judged.truth, key=lambda value: -judged.truth[value])
+    return [
+        (
+            value,
+            f"{judged.true_frequency(value):.2%}",
+            f"{estimate.frequency[i]:.2%}",
+            f"{estimate.low[i]:.2%} – {estimate.high[i]:.2%}",
+        )
+        for value, i in ((value, index[value]) for value in values)
+    ]
+
+
+def _figures(judged: JudgedNumber) -> list[tuple[str, str, str, str]]:
+    """Return name, truth, estimate and interval of the mean and each quantile."""
+    return [
+        (name, f"{judged.truth[name]:.1f}", f"{each.value:.1f}", f"{each.low:.1f} – {each.high:.1f}")
+        for name, each in judged.figures().items()
+    ]
 
 
 def live_view(
-    judged: list[JudgedCollection], status: str, addresses: list[str], width: int, height: int
+    judged: Sequence[Judged], status: str, addresses: list[str], width: int, height: int
 ) -> RenderableType:
     """Build the live screen: status, addresses, and as many values as fit.
 
@@ -81,7 +94,7 @@ def live_view(
     return Group(*lines, grid)
 
 
-def verdict(judged: list[JudgedCollection]) -> list[str]:
+def verdict(judged: Sequence[Judged]) -> list[str]:
     """State how many intervals miss and discoveries are false, and how many the check allows."""
     of = tally(judged)
     return [
@@ -93,7 +106,10 @@ def verdict(judged: list[JudgedCollection]) -> list[str]:
     ]
 
 
-def _summary(judged: JudgedCollection) -> str:
+def _summary(judged: Judged) -> str:
+    if isinstance(judged, JudgedNumber):
+        held = len(judged.truth) - len(judged.misses())
+        return f"{judged.collection.name}: {held} of {len(judged.truth)} intervals contain the truth"
     found = judged.discoveries()
     decoys = judged.collection.entries - len(judged.truth)
     false = sum(value not in judged.truth for value in found)

@@ -7,35 +7,58 @@ from typing import Any
 import click
 
 from deploy.config.describe import rounded_up
+from deploy.offline.costs.shuffled_cost import ShuffledNumber, shuffled_cost, shuffled_lines
 from estimators.accounting.accountant import (
     BOUNDS,
+    Subject,
     allowed_reports,
     costs,
     epsilon_inf,
     loss_of_reports,
     most_reports,
 )
+from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
 from estimators.accounting.renyi import zcdp_rho
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS, HotRappor
+from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 
 LARGEST_HASHES = 256
 
 PARAMETERS = {
     "k-rr": ("k", "epsilon"),
     "k-rr-longitudinal": ("k", "epsilon_inf", "epsilon_one"),
+    "k-rr-pair": ("k", "second_k", "epsilon"),
+    "one-hot-pair": ("epsilon",),
+    "local-hash": ("epsilon",),
+    "local-hash-longitudinal": ("epsilon_inf", "epsilon_one"),
     "rappor": ("f", "p", "q", "hashes"),
+    "number": ("epsilon",),
 }
+
+#: Parameters that are checked, and do not change the cost.
+OPTIONAL = {"one-hot-pair": {"k", "second_k"}}
 
 
 @click.command()
 @click.option("--mechanism", type=click.Choice(list(PARAMETERS)), required=True)
 @click.option("--k", type=int, help="k-RR: number of values.")
-@click.option("--epsilon", type=float, help="k-RR: privacy loss of one report.")
-@click.option("--epsilon-inf", type=float, help="Longitudinal k-RR: privacy loss of the permanent response.")
-@click.option("--epsilon-one", type=float, help="Longitudinal k-RR: privacy loss of one report.")
+@click.option(
+    "--second-k",
+    type=int,
+    help="Pair: number of values of the second field; --k is of the first. A one-hot pair needs neither.",
+)
+@click.option("--epsilon", type=float, help="k-RR, pair, local hashing, number: privacy loss of one report.")
+@click.option(
+    "--epsilon-inf", type=float, help="Longitudinal k-RR and hashing: loss of a permanent response."
+)
+@click.option("--epsilon-one", type=float, help="Longitudinal k-RR and hashing: loss of one report.")
 @click.option("--f", type=float, help="RAPPOR: share of permanent bits that are noise.")
 @click.option("--p", type=float, help="RAPPOR: P(report 1 | permanent bit 0).")
 @click.option("--q", type=float, help="RAPPOR: P(report 1 | permanent bit 1).")
@@ -47,17 +70,33 @@ PARAMETERS = {
     metavar="E",
     help="Show how many reports keep within this epsilon, up to 100000, memoized up to 10000.",
 )
+@click.option(
+    "--changes",
+    type=click.IntRange(0),
+    metavar="M",
+    help="Longitudinal hashing, memoized: changes of bucket.",
+)
+@click.option(
+    "--shuffled",
+    type=ShuffledNumber(),
+    metavar="N",
+    help="Show what a report costs among N honest ones that are shuffled together; with --reports, what one "
+    "in each of so many windows costs.",
+)
 @click.option("--delta", type=float, default=1e-6, show_default=True)
 @click.option(
     "--memoized",
     is_flag=True,
-    help="All reports repeat one permanent response; for k-RR: one report, repeated.",
+    help="All reports repeat one permanent response; or, with fresh noise, one report. Implied by "
+    "k-rr-longitudinal and local-hash-longitudinal, which always memoize.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; null means unbounded.")
 def account(
     mechanism: str,
     reports: int | None,
     budget: float | None,
+    changes: int | None,
+    shuffled: int | None,
     delta: float,
     memoized: bool,
     as_json: bool,
@@ -66,38 +105,63 @@ def account(
     """Show what reports of one client and value cost, or how many a budget allows.
 
     Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
-    (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high).
+    (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high). Memoized
+    longitudinal hashing is accounted for values that change, in as many buckets as --changes allow.
+    With --shuffled, two certified values of the epsilon against whoever sees only shuffled reports.
 
     Example: deniable account --mechanism k-rr --k 16 --epsilon 1 --reports 5
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    if set(given) != set(PARAMETERS[mechanism]):
+    if set(given) - OPTIONAL.get(mechanism, set()) != set(PARAMETERS[mechanism]):
         wanted = " ".join(f"--{name.replace('_', '-')}" for name in PARAMETERS[mechanism])
         raise click.UsageError(f"--mechanism {mechanism} takes exactly {wanted}")
     try:
-        asked = _mechanism(mechanism, given)
+        built = _mechanism(mechanism, given)
+        memoized = memoized or _always_memoizes(built)
+        asked: Subject = built
+        if isinstance(built, LongitudinalHash):
+            asked = hashed_subject(built, changes)
+        elif changes is not None:
+            raise click.UsageError(f"--changes needs --mechanism {LongitudinalHash.name}")
+        answer: dict[str, Any] = {}
+        if shuffled is not None and budget is not None:
+            raise click.UsageError("--shuffled takes --reports N, not --budget E")
+        if shuffled is not None:
+            answer = shuffled_cost(built, shuffled, delta, reports, memoized).as_json()
         if reports is not None and budget is None:
-            answer: dict[str, Any] = costs(asked, reports, delta, memoized)
+            answer |= costs(asked, reports, delta, memoized)
         elif budget is not None and reports is None:
             answer = {"reports": allowed_reports(asked, budget, delta, memoized)}
-        else:
+        elif shuffled is None:
             raise click.UsageError("give either --reports N or --budget E")
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     found = _one_report(asked, memoized) | answer
-    click.echo(
-        json.dumps(found, allow_nan=False)
-        if as_json
-        else _table(found, reports, budget, delta, most_reports(asked, memoized))
-    )
+    if as_json:
+        click.echo(json.dumps(found, allow_nan=False))
+        return
+    click.echo(_table(asked, found, reports, budget, delta, most_reports(asked, memoized)))
+    if shuffled is not None:
+        click.echo("\n".join(shuffled_lines(found, shuffled, reports, delta)))
 
 
 def _mechanism(name: str, given: dict[str, float]) -> Mechanism:
     match name:
         case "k-rr":
             return KRR.from_epsilon(int(given["k"]), given["epsilon"])
+        case "local-hash":
+            return LocalHash.from_epsilon(given["epsilon"])
+        case "local-hash-longitudinal":
+            return LongitudinalHash.from_epsilons(given["epsilon_inf"], given["epsilon_one"])
         case "k-rr-longitudinal":
             return LongitudinalKRR.from_epsilons(int(given["k"]), given["epsilon_inf"], given["epsilon_one"])
+        case "k-rr-pair":
+            half = given["epsilon"] / 2
+            return PairKRR.from_epsilons(*_pair_shape(given), half, half)
+        case "one-hot-pair":  # any number of pairs of values costs the same
+            return OneHotPair.from_epsilon(*_pair_shape(given), given["epsilon"])
+        case "number":
+            return SquareWave.from_epsilon(0.0, 1.0, DEFAULT_STEPS, given["epsilon"])
         case _:
             hashes = int(given["hashes"])
             if not 1 <= hashes <= LARGEST_HASHES:
@@ -105,16 +169,40 @@ def _mechanism(name: str, given: dict[str, float]) -> Mechanism:
             return HotRappor.from_probabilities(LARGEST_BUCKETS, hashes, given["f"], given["p"], given["q"])
 
 
-def _one_report(mechanism: Mechanism, memoized: bool) -> dict[str, Any]:
+def _pair_shape(given: dict[str, float]) -> tuple[int, int]:
+    """Return the number of values of each field, 2 by default; ValueError names the option out of range."""
+    for name in ("k", "second_k"):
+        if not 2 <= given.get(name, 2) <= LARGEST_CELLS // 2:
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option} must be in [2, {LARGEST_CELLS // 2}], got {given[name]}")
+    return int(given.get("k", 2)), int(given.get("second_k", 2))
+
+
+def _always_memoizes(mechanism: Subject) -> bool:
+    """Whether no collection of this mechanism sends reports that are independent of each other."""
+    return isinstance(mechanism, LongitudinalKRR | LongitudinalHash | ChangingBuckets)
+
+
+def _one_report(mechanism: Subject, memoized: bool) -> dict[str, Any]:
     permanent = epsilon_inf(mechanism, memoized)
-    return {
+    found: dict[str, Any] = {
         "epsilon_one": mechanism.epsilon,
         "epsilon_inf": permanent if math.isfinite(permanent) else None,
         "rho": zcdp_rho(loss_of_reports(mechanism, 1, memoized=False)),
     }
+    if isinstance(mechanism, ChangingBuckets):
+        found |= {"epsilon_inf": mechanism.steps.epsilon_inf, "lifetime": mechanism.epsilon_inf}
+    return found
 
 
-def _table(found: dict[str, Any], reports: int | None, budget: float | None, delta: float, most: int) -> str:
+def _table(
+    asked: Subject,
+    found: dict[str, Any],
+    reports: int | None,
+    budget: float | None,
+    delta: float,
+    most: int,
+) -> str:
     """Write the JSON object's fields as lines of name, figure (rounded up) and meaning."""
     permanent = found["epsilon_inf"]
     lines = [
@@ -122,14 +210,17 @@ def _table(found: dict[str, Any], reports: int | None, budget: float | None, del
         (
             "epsilon_inf",
             "unbounded" if permanent is None else rounded_up(permanent),
-            "one permanent response",
+            "one permanent response" + (", always memoized" if _always_memoizes(asked) else ""),
         ),
         ("rho", rounded_up(found["rho"]), "one report, zCDP"),
     ]
+    if "lifetime" in found:
+        meaning = "permanent responses of all these buckets; when they change is not hidden"
+        lines.append(("lifetime", rounded_up(found["lifetime"]), meaning))
     if reports is not None:
         subject = f"epsilon of {reports} reports at delta {delta:g}"
         lines += [(name, rounded_up(found[name]), subject) for name in BOUNDS]
-    else:
+    elif budget is not None:
         subject = f"reports within epsilon {budget:g} at delta {delta:g}"
         lines += [(name, _allowed(found["reports"][name], most), subject) for name in BOUNDS]
     return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)

@@ -9,6 +9,7 @@ from deploy.cli.options import config_option
 from deploy.config.describe import describe
 from deploy.config.file import CollectionFileError, load
 from deploy.offline.check_facts import FileFacts, facts_of
+from deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
 from deploy.offline.file_schema import file_schema
 
 
@@ -33,10 +34,13 @@ def check(as_json: bool, schema: bool, config: Path) -> None:
     except CollectionFileError as error:  # other commands may get the missing fields from their environment
         refusal = str(error)
     if as_json:
-        facts = FileFacts(1, [facts_of(each) for each in loaded.allowances], refusal)
-        click.echo(msgspec.json.format(msgspec.json.encode(facts)))
+        found = FileFacts(1, [facts_of(each, loaded.relay) for each in loaded.allowances], refusal)
+        click.echo(msgspec.json.format(msgspec.json.encode(found)))
         return
     for allowance in loaded.allowances:
         click.echo(describe(allowance))
+        if loaded.relay is not None:
+            facts = shuffled_facts(allowance, loaded.relay)
+            click.echo(f"  {shuffled_sentence(facts, loaded.relay)}")
     if refusal is not None:
         click.echo(f"commands that connect would refuse this: {refusal}", err=True)

@@ -5,20 +5,32 @@ from collections.abc import Sequence
 
 import msgspec
 
+from deploy.config.sections import RelaySection
+from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import UNLIMITED, Allowance
 
 
 class BudgetFacts(msgspec.Struct, frozen=True):
-    """What all reports of one client in a period may cost, and how many that allows; None for any number."""
+    """What all reports of one client in a period may cost, and how many that allows; None for any number.
+
+    `changes` is the number of changes of bucket that a budget of `local-hash-longitudinal` covers; None for
+    any number, and for all other mechanisms.
+    """
 
     epsilon: float
     delta: float
     period_seconds: int
     reports_per_period: int | None
+    changes: int | None
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):
-    """What `check` says of one collection. Epsilons in nats; None stands for infinite."""
+    """What `check` says of one collection. Epsilons in nats; None stands for infinite.
+
+    `epsilon_of_all_buckets`, of values in all buckets if it is known when they change, is None but for
+    `local-hash-longitudinal`. `shuffled_by_relays` is None without a section relay.
+    """
 
     name: str
     mechanism: str
@@ -28,8 +40,10 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     epsilon_per_report: float
     odds_factor_per_report: float
     epsilon_of_unchanged_value: float | None
+    epsilon_of_all_buckets: float | None
     reports_per_window: int
     budget: BudgetFacts | None
+    shuffled_by_relays: ShuffledFacts | None = None
 
 
 class FileFacts(msgspec.Struct, frozen=True):
@@ -40,24 +54,36 @@ class FileFacts(msgspec.Struct, frozen=True):
     connection_error: str | None
 
 
-def facts_of(allowance: Allowance) -> CollectionFacts:
-    """Return a collection's cost and limits; takes seconds for some mechanisms with a budget."""
+def facts_of(allowance: Allowance, relay: RelaySection | None = None) -> CollectionFacts:
+    """Return a collection's cost and limits; takes seconds for some mechanisms with a budget.
+
+    Parameters
+    ----------
+    allowance : of the collection.
+    relay : the section of the file, if there is one.
+    """
     collection, budget = allowance.collection, allowance.budget
-    epsilon, limit = collection.mechanism.epsilon, allowance.unspent_limit
-    unchanged = allowance.epsilon_inf
+    mechanism, limit = collection.mechanism, allowance.unspent_limit
+    epsilon, unchanged = mechanism.epsilon, allowance.epsilon_unchanged
     return CollectionFacts(
         collection.name,
-        collection.mechanism.name,
+        mechanism.name,
         f"{collection.fingerprint:016x}",
         collection.window_seconds,
         collection.grace_seconds,
         epsilon,
         math.exp(epsilon),
         None if math.isinf(unchanged) else unchanged,
+        mechanism.epsilon_of_all_buckets if isinstance(mechanism, LongitudinalHash) else None,
         allowance.reports_per_window,
         None
         if budget is None
         else BudgetFacts(
-            budget.epsilon, budget.delta, budget.period_seconds, None if limit == UNLIMITED else limit
+            budget.epsilon,
+            budget.delta,
+            budget.period_seconds,
+            None if limit == UNLIMITED else limit,
+            budget.changes,
         ),
+        None if relay is None else shuffled_facts(allowance, relay),
     )

@@ -1,19 +1,24 @@
 """`deniable estimate`: frequencies from given counts, without Kafka."""
 
 import json
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
+from deploy.cli.options import NumberRange
 from deploy.config.text_files import name_of, read_text
+from deploy.offline.estimate_table import record_of, table
 from deploy.offline.integers import parse_whole
 from estimators.frequency.estimate import Estimate
 from estimators.frequency.ibu import ITERATIONS, TOLERANCE
 from estimators.frequency.krr import ESTIMATORS
 from estimators.frequency.krr import estimate as estimate_krr
+from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.matrix.pair import PairKRR
 
 # Beyond this, numbers of reports are no longer exact as floats.
 MOST_REPORTS = 1 << 53
@@ -59,7 +64,7 @@ def estimate() -> None:
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     default=TOLERANCE,
     show_default=True,
     help="ibu stops when an iteration changes the estimate by less.",
@@ -93,17 +98,66 @@ def krr_command(
     click.echo(json.dumps(_record(result, mechanism), allow_nan=False) if as_json else _table(result))
 
 
+@estimate.command("k-rr-pair")
+@click.option(
+    "--epsilon", type=float, required=True, help="Privacy loss of one report; both fields share it."
+)
+@click.option(
+    "--input",
+    "source",
+    type=click.File("rb"),
+    required=True,
+    help="Reports per pair: a line for each first value, with a count for each second one; - for stdin.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def pair_command(epsilon: float, source: BinaryIO, as_json: bool) -> None:
+    """Estimate the joint table of two fields from how often each pair was reported.
+
+    Example: deniable estimate k-rr-pair --epsilon 2 --input f.csv
+    """
+    rows = [line.split(",") for line in read_text(source, MOST_BYTES).rstrip().split("\n")]
+    try:
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError(f"{name_of(source)}: every line must have as many counts as the first")
+        numbers = _whole_numbers(
+            "\n".join(count for row in rows for count in row), f"{name_of(source)}, count"
+        )
+        mechanism = PairKRR.from_epsilons(len(rows), len(rows[0]), epsilon / 2, epsilon / 2)
+        result = estimate_pair(numbers, mechanism)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    names = [f"{first} / {second}" for first in range(len(rows)) for second in range(len(rows[0]))]
+    if as_json:
+        found = record_of(names, result, "pair") | _of_pair(result)
+        click.echo(json.dumps({"epsilon": mechanism.epsilon} | found, allow_nan=False))
+    else:
+        click.echo(table(names, result, "pair"))
+
+
+def _of_pair(result: Estimate) -> dict[str, Any]:
+    """Return margins, and the test of independence, for programs."""
+    if result.pair is None:
+        return {}
+    columns = ("frequency", "std_error", "low", "high")
+    margins = [{name: getattr(margin, name).tolist() for name in columns} for margin in result.pair.margins]
+    test = result.pair.independence
+    return {"margins": margins, "independence": asdict(test) | {"rejected": test.is_rejected}}
+
+
 def _whole_numbers(text: str, place: str) -> NDArray[np.int64]:
     """Parse counts, one a line; ValueError names the first wrong line."""
     fields = text.split("\n") if text else []
-    if not 2 <= len(fields) <= MOST_VALUES:
-        raise ValueError(f"there must be 2 to {MOST_VALUES} counts, got {len(fields)}")
+    wrong_number = ValueError(f"there must be 2 to {MOST_VALUES} counts, got {len(fields)}")
+    if len(fields) > MOST_VALUES or not text.strip():
+        raise wrong_number
     numbers = []
     for number, field in enumerate(fields, start=1):
         try:
             numbers.append(parse_whole(field, 0, MOST_REPORTS))
         except ValueError as error:
             raise ValueError(f"{place} {number}: {error}") from error
+    if len(numbers) < 2:
+        raise wrong_number
     if sum(numbers) > MOST_REPORTS:
         raise ValueError(f"counts must sum to at most {MOST_REPORTS}, got {sum(numbers)}")
     return np.array(numbers, np.int64)

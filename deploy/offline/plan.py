@@ -2,19 +2,31 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from deploy.cli.options import NumberRange
 from deploy.config.describe import rounded_up
-from deploy.offline.plan_plot import save_plot
+from deploy.offline.costs.plan_plot import save_plot
+from deploy.offline.costs.plan_rows import NumberPlan, PlanRow, fields_of
+from deploy.offline.costs.plan_sentences import number_sentence, pair_sentence, up_to_one
+from deploy.offline.costs.shuffled_cost import ShuffledNumber
+from deploy.offline.costs.shuffled_target import Build, ShuffledTarget
+from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR, LARGEST_K
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS
+from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 from estimators.planning import (
     LARGEST_REPORTS,
     LEAST_STD_ERROR,
+    Unlisted,
     best_bloom,
     best_one_hot,
     expected_std_error,
@@ -24,40 +36,52 @@ from estimators.planning import (
 )
 
 
-@dataclass(frozen=True)
-class PlanRow:
-    """The expected accuracy of one mechanism; a column of the record, a line of the table.
-
-    Parameters
-    ----------
-    mechanism : name.
-    epsilon : privacy loss of one report, exact.
-    std_error : of a rare value's frequency, fraction of all reports.
-    smallest_detectable : frequency found with probability 0.9; None if there is none.
-    reports_needed : number of reports for the wanted standard error.
-    """
-
-    mechanism: str
-    epsilon: float
-    std_error: float
-    smallest_detectable: float | None
-    reports_needed: int
-
-
 @click.command("plan")
 @click.option(
     "--values", type=click.IntRange(2, LARGEST_K), required=True, help="Number of values or candidates."
 )
-@click.option("--epsilon", type=float, required=True, help="Privacy loss of one report, in [1e-6, 16].")
+@click.option("--epsilon", type=float, help="Privacy loss of one report, in [1e-6, 16].")
+@click.option(
+    "--shuffled-epsilon",
+    type=float,
+    metavar="E",
+    help="Instead: choose each epsilon so that a report among --shuffled ones costs this, in [0.001, 16].",
+)
+@click.option(
+    "--shuffled",
+    type=ShuffledNumber(),
+    metavar="N",
+    help="Honest reports that are shuffled together, of all cohorts.  [default: --reports]",
+)
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="For --shuffled-epsilon.")
 @click.option(
     "--reports", type=click.IntRange(1, LARGEST_REPORTS), required=True, help="Reports in one window."
 )
 @click.option(
+    "--second-values",
+    type=click.IntRange(2, LARGEST_CELLS // 2),
+    help="Also say what a pair of fields costs: --values of the first, this many of the second.",
+)
+@click.option(
     "--std-error",
-    type=click.FloatRange(LEAST_STD_ERROR, 1),
+    type=NumberRange(LEAST_STD_ERROR, 1),
     default=0.01,
     show_default=True,
     help="Wanted standard error, as a fraction of all reports.",
+)
+@click.option(
+    "--unlisted",
+    type=NumberRange(0, 1, max_open=True),
+    default=0.0,
+    show_default=True,
+    help="Share of reports whose strings are not listed; for rappor and local-hash.",
+)
+@click.option(
+    "--unlisted-strings",
+    type=click.IntRange(1, LARGEST_K),
+    default=5,
+    show_default=True,
+    help="Number of these strings, equally frequent; the fewer, the more they disturb.",
 )
 @click.option(
     "--plot",
@@ -67,60 +91,179 @@ class PlanRow:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def plan_command(
-    values: int, epsilon: float, reports: int, std_error: float, plot: Path | None, as_json: bool
+    values: int,
+    epsilon: float | None,
+    shuffled_epsilon: float | None,
+    shuffled: int | None,
+    delta: float,
+    reports: int,
+    second_values: int | None,
+    std_error: float,
+    unlisted: float,
+    unlisted_strings: int,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
-    """Compare k-RR and RAPPOR at the same epsilon, before any report is sent.
+    """Compare k-RR, local hashing and RAPPOR at the same epsilon, and what a number costs.
+
+    With --shuffled-epsilon the epsilon of each is the largest that shuffled reports permit.
 
     Example: deniable plan --values 105 --epsilon 1 --reports 336776
     """
+    if shuffled_epsilon is None:
+        _refuse_alone("--shuffled", "--shuffled-epsilon")
+        _refuse_alone("--delta", "--shuffled-epsilon")
+    if not unlisted:
+        _refuse_alone("--unlisted-strings", "--unlisted above 0")
     try:
-        mechanisms = _mechanisms(values, epsilon)
-        rows = [_row(name, mechanism, values, reports, std_error) for name, mechanism in mechanisms.items()]
-        limit = krr_limit(best_one_hot(2, epsilon), epsilon)
+        wanted = _wanted(epsilon, shuffled_epsilon, shuffled or reports, delta)
+        others = Unlisted(unlisted, unlisted_strings)
+        mechanisms = {name: _built(build, wanted) for name, build in _builders(values).items()}
+        rows = [
+            _row(name, mechanism, values, reports, std_error, others, wanted)
+            for name, mechanism in mechanisms.items()
+        ]
+        limit = None if epsilon is None else krr_limit(best_one_hot(2, epsilon), epsilon)
+        number = _number(wanted, reports, std_error)
+        pairs = [] if second_values is None else _pairs(values, second_values, wanted)
+        pair_rows = [
+            _row(each.name, each, values * (second_values or 1), reports, std_error, Unlisted(), wanted)
+            for each in pairs
+        ]
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     if plot is not None:
-        save_plot(plot, mechanisms, values, epsilon, reports)
+        kind = "epsilon" if epsilon is not None else "shuffled epsilon"
+        save_plot(plot, mechanisms, values, f"{kind} {epsilon or shuffled_epsilon:g}", reports, others)
     best = min(rows, key=lambda row: row.std_error).mechanism
     if as_json:
-        columns = {name: [asdict(row)[name] for row in rows] for name in asdict(rows[0])}
-        asked = {"values": values, "epsilon": epsilon, "reports": reports, "std_error": std_error}
-        click.echo(json.dumps({"asked": asked, "best": best, "krr_limit": limit, **columns}, allow_nan=False))
-    else:
-        click.echo(_table(rows, std_error, best, limit))
+        asked: dict[str, Any] = {
+            "values": values,
+            "epsilon": epsilon,
+            "reports": reports,
+            "std_error": std_error,
+        }
+        if isinstance(wanted, ShuffledTarget):
+            asked |= {"shuffled_epsilon": wanted.epsilon, "shuffled": wanted.reports, "delta": delta}
+        if unlisted:
+            asked |= {"unlisted": unlisted, "unlisted_strings": unlisted_strings}
+        columns = {name: [fields_of(row)[name] for row in rows] for name in fields_of(rows[0])}
+        found = {"asked": asked, "best": best, "krr_limit": limit, **columns, "number": fields_of(number)}
+        if pair_rows:
+            split, whole = map(fields_of, pair_rows)
+            found |= {"second_values": second_values, "pair": split, "one_hot_pair": whole}
+        click.echo(json.dumps(found, allow_nan=False))
+        return
+    click.echo(f"{_table(rows, std_error, best, limit)}\n{number_sentence(number, std_error)}")
+    for row, mechanism in zip(pair_rows, pairs, strict=True):
+        click.echo(pair_sentence(row, std_error, _first_error(mechanism, reports)))
+    if isinstance(wanted, ShuffledTarget):
+        click.echo(wanted.sentence())
 
 
-def _mechanisms(values: int, epsilon: float) -> dict[str, Mechanism]:
-    """Return mechanisms by name, each with the least error at this epsilon; one-hot only if values fit."""
-    mechanisms: dict[str, Mechanism] = {"k-rr": KRR.from_epsilon(values, epsilon)}
+def _refuse_alone(option: str, needed: str) -> None:
+    """Refuse an option that was given and does nothing without another one."""
+    source = click.get_current_context().get_parameter_source(option.strip("-").replace("-", "_"))
+    if source is not ParameterSource.DEFAULT:
+        raise click.UsageError(f"{option} needs {needed}")
+
+
+def _wanted(
+    epsilon: float | None, shuffled_epsilon: float | None, shuffled: int, delta: float
+) -> float | ShuffledTarget:
+    """Return the epsilon that all mechanisms have, or the one that their shuffled reports shall have."""
+    if epsilon is not None and shuffled_epsilon is None:
+        return epsilon
+    if epsilon is None and shuffled_epsilon is not None:
+        return ShuffledTarget(shuffled_epsilon, delta, shuffled)
+    raise click.UsageError("give either --epsilon E or --shuffled-epsilon E")
+
+
+def _built(build: Build, wanted: float | ShuffledTarget) -> Mechanism:
+    return wanted.built(build) if isinstance(wanted, ShuffledTarget) else build(wanted)
+
+
+def _shuffled(mechanism: Mechanism, wanted: float | ShuffledTarget) -> float | None:
+    return wanted.shuffled(mechanism) if isinstance(wanted, ShuffledTarget) else None
+
+
+def _krr(values: int) -> Build:
+    return partial(KRR.from_epsilon, values)
+
+
+def _builders(values: int) -> dict[str, Build]:
+    """Return how to build each mechanism with the least error at an epsilon; one-hot only if values fit."""
+    builders: dict[str, Build] = {"k-rr": _krr(values)}
     if values <= LARGEST_BUCKETS:
-        mechanisms["rappor-one-hot"] = best_one_hot(values, epsilon)
-    mechanisms["rappor"] = best_bloom(epsilon)
-    return mechanisms
+        builders["rappor-one-hot"] = partial(best_one_hot, values)
+    return builders | {"local-hash": LocalHash.from_epsilon, "rappor": best_bloom}
 
 
-def _row(name: str, mechanism: Mechanism, values: int, reports: int, std_error: float) -> PlanRow:
-    detectable = smallest_detectable(mechanism, reports, values)
-    return PlanRow(
-        mechanism=name,
-        epsilon=mechanism.epsilon,
-        std_error=expected_std_error(mechanism, reports, candidates=values),
-        smallest_detectable=detectable if math.isfinite(detectable) else None,
-        reports_needed=reports_needed(mechanism, std_error, candidates=values),
+def _number(wanted: float | ShuffledTarget, reports: int, std_error: float) -> NumberPlan:
+    mechanism = _built(partial(SquareWave.from_epsilon, 0.0, 1.0, DEFAULT_STEPS), wanted)
+    return NumberPlan(
+        mechanism.epsilon,
+        expected_std_error(mechanism, reports),
+        reports_needed(mechanism, std_error),
+        _shuffled(mechanism, wanted),
     )
 
 
-def _table(rows: list[PlanRow], std_error: float, best: str, limit: float) -> str:
+def _pairs(first: int, second: int, wanted: float | ShuffledTarget) -> list[PairKRR | OneHotPair]:
+    """Two fields that share epsilon equally, and one bit for each pair of their values."""
+
+    def split(epsilon: float) -> PairKRR:
+        return PairKRR.from_epsilons(first, second, epsilon / 2, epsilon / 2)
+
+    whole = partial(OneHotPair.from_epsilon, first, second)
+    if isinstance(wanted, ShuffledTarget):
+        return [wanted.built(split), wanted.built(whole)]
+    return [split(wanted), whole(wanted)]
+
+
+def _first_error(mechanism: PairKRR | OneHotPair, reports: int) -> float:
+    """Standard error of a rare value of the first field: of one k-RR, or of the sum of K2 bits."""
+    if isinstance(mechanism, PairKRR):
+        return expected_std_error(mechanism.first, reports)
+    return math.sqrt(mechanism.columns) * expected_std_error(mechanism, reports)
+
+
+def _row(
+    name: str,
+    mechanism: Mechanism,
+    values: int,
+    reports: int,
+    std_error: float,
+    unlisted: Unlisted,
+    wanted: float | ShuffledTarget,
+) -> PlanRow:
+    detectable = smallest_detectable(mechanism, reports, values, unlisted)
+    return PlanRow(
+        mechanism=name,
+        epsilon=mechanism.epsilon,
+        std_error=expected_std_error(mechanism, reports, candidates=values, unlisted=unlisted),
+        smallest_detectable=detectable if math.isfinite(detectable) else None,
+        reports_needed=reports_needed(mechanism, std_error, candidates=values, unlisted=unlisted),
+        shuffled=_shuffled(mechanism, wanted),
+    )
+
+
+def _table(rows: list[PlanRow], std_error: float, best: str, limit: float | None) -> str:
     """Return the comparison for people."""
     wanted = f"reports for {std_error:g}"
     lines = [f"{'mechanism':<15} {'epsilon':>8} {'std error':>10} {'detectable':>11} {wanted:>18}"]
     for row in rows:
+        needed = "none" if row.reports_needed is None else f"{row.reports_needed:,}"
         found = "none" if row.smallest_detectable is None else f"{row.smallest_detectable:.6f}"
         lines.append(
-            f"{row.mechanism:<15} {rounded_up(row.epsilon):>8} {row.std_error:>10.6f} {found:>11}"
-            f" {row.reports_needed:>18,}"
+            f"{row.mechanism:<15} {rounded_up(row.epsilon):>8} {up_to_one(row.std_error):>10} {found:>11}"
+            f" {needed:>18}"
         )
-    lines.append(f"least error: {best}; k-RR beats one-hot RAPPOR below {limit:.1f} values at this epsilon")
-    lines.append("std error: of a rare value; detectable: found with probability 0.9; rappor: 8 cohorts of")
-    lines.append("128 bits, 2 hashes, for values not listed beforehand")
+    few = "" if limit is None else f"; k-RR beats one-hot RAPPOR below {limit:.1f} values at this epsilon"
+    lines.append(f"least error: {best}{few}")
+    lines.append("std error: of a rare value; detectable: found with probability 0.9; for values not listed")
+    lines.append(
+        "beforehand: local-hash, with 65,536 counters and the collisions of values whose shares fall as"
+    )
+    lines.append("1 / rank, and rappor, with 8 cohorts of 128 bits and 2 hashes")
     return "\n".join(lines)

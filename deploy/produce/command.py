@@ -19,7 +19,7 @@ from deploy.produce.checks import check_budget_store, check_destination, check_o
 from deploy.produce.input.batches import BATCH_LINES, InputBatches
 from deploy.produce.input.inputs import InputParameter, Inputs, is_file
 from deploy.produce.input.resume import ResumePoints
-from deploy.produce.input.values import takes_several, value_reader
+from deploy.produce.input.values import takes_several, takes_two, value_reader
 from deploy.produce.run import run_produce
 from deploy.produce.timing import DEFAULT
 from deploy.produce.unknown_values import UnknownValues
@@ -50,6 +50,11 @@ from producers.wire import mechanism_number, report_bytes
     help="csv, whose first line names the columns, or jsonl, an object a line.",
 )
 @click.option("--field", required=True, metavar="NAME", help="Column or field that holds the value.")
+@click.option(
+    "--second-field",
+    metavar="NAME",
+    help="Column or field that holds the value of a pair's second field; --field holds that of the first.",
+)
 @click.option("--clients", metavar="NAME", help="Column or field that holds the client's id.")
 @click.option(
     "--time-field",
@@ -88,6 +93,7 @@ def produce(
     follow: bool,
     layout: str,
     field: str,
+    second_field: str | None,
     clients: str | None,
     time_field: str | None,
     no_clients: bool,
@@ -125,13 +131,20 @@ def produce(
         )
     if layout == "csv" and takes_several(asked):
         raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
+    if takes_two(asked) != (second_field is not None):
+        raise click.UsageError(
+            f"{collection} is a pair of fields: name the columns of both, --field and --second-field"
+            if second_field is None
+            else f"{collection} is no pair of fields: it takes no --second-field"
+        )
     settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * DEFAULT.wait)
     if no_clients:
         check_own_clients(settings)
     else:
         check_budget_store(settings)
     check_destination(loaded, asked, settings.data_dir)
-    progress = _progress(settings, asked, field, Path(stream.name)) if is_file(stream) else None
+    read = field if second_field is None else f"{field}, {second_field}"
+    progress = _progress(settings, asked, read, Path(stream.name)) if is_file(stream) else None
     run_produce(
         settings,
         Inputs(stream, progress, follow=follow),
@@ -143,6 +156,7 @@ def produce(
             strict,
             _batch_lines(settings, asked),
             time_field=time_field,
+            second_field=second_field,
         ),
         metrics_port=metrics_port,
         metrics_listen=metrics_listen,

@@ -11,6 +11,7 @@ import click
 from deploy.produce.input.source import FeedError
 from deploy.produce.input.values import Value
 from estimators.collection import Collection
+from estimators.mechanisms.square_wave import SquareWave
 
 #: Least share of unknown values for each word.
 WORDS = ((0.5, "most"), (0.05, "many"), (0.0, "a few (less than 5 %)"))
@@ -65,19 +66,33 @@ class UnknownValues:
 
 
 def is_listed(collection: Collection) -> bool:
-    """Whether the collection has a list or range of values; Bloom RAPPOR takes any text."""
-    return bool(collection.values) or collection.takes_integers
+    """Whether the collection has a list or range of values; Bloom RAPPOR and local hashing take any text."""
+    return (
+        bool(collection.values) or collection.takes_integers or isinstance(collection.mechanism, SquareWave)
+    )
 
 
 def unknown_in(collection: Collection, values: Iterable[Value]) -> int:
     """Return how many values the collection does not list, or of which it does not list every text."""
     if not is_listed(collection):
         return 0
-    listed = set(collection.values)
+    if collection.fields:
+        fields = [set(each.values) for each in collection.fields]
+        return sum(not _is_known_pair(value, fields) for value in values)
+    mechanism, listed = collection.mechanism, set(collection.values)
+    if isinstance(mechanism, SquareWave):
+        low, high = mechanism.minimum, mechanism.maximum
+        return sum(not (isinstance(value, int | float) and low <= value <= high) for value in values)
     return sum(not _is_known(value, listed, collection.entries) for value in values)
 
 
+def _is_known_pair(value: Value, fields: Sequence[set[str]]) -> bool:
+    return isinstance(value, tuple) and all(
+        text in listed for text, listed in zip(value, fields, strict=True)
+    )
+
+
 def _is_known(value: Value, listed: set[str], entries: int) -> bool:
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return 0 <= value < entries
     return all(text in listed for text in ([value] if isinstance(value, str) else value))

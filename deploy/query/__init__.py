@@ -1,4 +1,4 @@
-"""Commands that read estimates and counts from Kafka: watch, decode, detect, rollup, inspect.
+"""Commands and functions that read estimates and counts, such as watch, rollup, compare and export.
 
 May import `config`, `cli`, `offline` and `cluster`, as may `inspection`. Begin with `watch`.
 """

@@ -1,4 +1,4 @@
-"""`deniable decode`: decode the past of a RAPPOR collection with other candidates than those of its file."""
+"""`deniable decode`: decode the past of a collection of any text with other candidates."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from deploy.config.file import load
 from deploy.config.text_files import text_at
 from deploy.query.past_windows import json_option, past_of
 from deploy.query.period_options import period_asked, period_options
+from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.rappor import Rappor
 
 
@@ -44,10 +45,11 @@ def decode(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    if not isinstance(asked.mechanism, Rappor):
+    if not isinstance(asked.mechanism, Rappor | FunctionPool):
         raise click.ClickException(
-            f"decode needs a collection with mechanism rappor, got {collection} with {asked.mechanism.name}, "
-            f"whose values cannot change later; use deniable rollup {collection}"
+            "decode needs a collection with mechanism rappor, local-hash or local-hash-longitudinal, got "
+            f"{collection} with {asked.mechanism.name}, whose values cannot change later; "
+            f"use deniable rollup {collection}"
         )
     candidates = _candidates(file)
     past = past_of(

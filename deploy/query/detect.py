@@ -17,7 +17,7 @@ from aggregator.history.rollup import WindowCoverage, coverage_of
 from aggregator.history.window_reader import check_room, read_windows
 from aggregator.topics.partition_reader import KafkaRecord
 from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import config_option, servers_option
+from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
 from deploy.query.inspection.command import MOST_TAIL
@@ -32,6 +32,7 @@ from producers import wire
 ALARMS_SHOWN = 5
 SAID = {
     "cohorts": "clients are spread unevenly over cohorts",
+    "functions": "hash functions are drawn unevenly",
     "impossible": "no true values explain the counts",
     "change": "the distribution differs from the window before",
     "popcounts": "reports with too few or too many ones",
@@ -61,7 +62,7 @@ class DetectAnswer(msgspec.Struct, frozen=True):
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(1e-9, 0.5),
+    type=NumberRange(1e-9, 0.5),
     default=0.001,
     show_default=True,
     help="Share of runs in which a detector may raise an alarm on honest reports.",

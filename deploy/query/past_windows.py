@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from aggregator.history.periods import Period
-from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up
+from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up, too_few_reports
 from aggregator.history.window_reader import Joined, join_windows
 from deploy.cli.event_loop import run_until_signalled
 from deploy.cluster.topics import setup as topic_setup
@@ -64,15 +64,10 @@ class Past:
         if result is None:
             raise self._too_few()
         if not as_json:
-            remainder = len(names) - 1 if len(names) > self.collection.entries else None
-            click.echo(roll_up_table(names, result, name, remainder))
+            click.echo(roll_up_table(names, result, name))
 
     def _too_few(self) -> click.ClickException:
-        return click.ClickException(
-            f"{self.coverage.windows} windows of {self.collection.name} were joined, with "
-            f"{self.joined.counts.reports} reports, fewer than minimum_reports = "
-            f"{self.collection.minimum_reports}; give a longer period"
-        )
+        return click.ClickException(too_few_reports(self.collection, self.joined))
 
     def print_coverage(self) -> None:
         """Print on stderr which windows were joined, and which not."""

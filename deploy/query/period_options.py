@@ -1,13 +1,14 @@
 """The period that a command asks for: `--from` and `--to`, or `--last`."""
 
 import re
+import reprlib
 import time
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from aggregator.history.periods import Period, parse_time
+from aggregator.history.periods import Period, iso, parse_time
 from estimators.collection import Collection
 
 DAY_SECONDS = 86_400
@@ -26,7 +27,8 @@ class Duration(click.ParamType):
         match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", str(value))
         if match is None:
             self.fail(
-                f"must be a number with m, h, d or w, such as 90m, 24h, 7d, 4w, got '{value}'",
+                f"must be a whole number from 1 to 999999 with m, h, d or w, such as 90m, 24h, 7d, 4w, got "
+                f"{reprlib.repr(str(value))}",
                 parameter,
                 context,
             )
@@ -35,11 +37,20 @@ class Duration(click.ParamType):
 
 def period_options(command: PeriodCommand) -> PeriodCommand:
     """Add the options; the command takes `start`, `end` and `last`, to pass to `period_asked`."""
+    return _with_options(command, "  [default: 1d]")
+
+
+def optional_period_options(command: PeriodCommand) -> PeriodCommand:
+    """As `period_options`, of a command that without any of them takes all there is."""
+    return _with_options(command, "  [default: all that there is; 1d with --to]")
+
+
+def _with_options(command: PeriodCommand, default: str) -> PeriodCommand:
     for option in (
         click.option(
             "--last",
             type=Duration(),
-            help="The period of this length until now, such as 90m, 24h, 7d, 4w.  [default: 1d]",
+            help=f"The period of this length until now, such as 90m, 24h, 7d, 4w.{default}",
         ),
         click.option(
             "--to",
@@ -80,10 +91,24 @@ def period_asked(collection: Collection, start: str | None, end: str | None, las
         length = max(DAY_SECONDS, 2 * window) if last is None else last
         since = max(0, until - length) if start is None else parse_time("from", start, takes_local=True)
         if since >= until:
-            raise ValueError(f"from must be before to ({until} in unix seconds), got {since}")
+            raise ValueError(_out_of_order(start, end, since, until))
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
     period = Period(since, until)
     if not period.windows(window):
         raise click.UsageError(f"the period must hold at least 1 whole window of {window} s, got {period}")
     return period
+
+
+def _out_of_order(start: str | None, end: str | None, since: int, until: int) -> str:
+    """Name the options that were given, with times as they were typed, and in UTC where that differs."""
+    first = _time_shown(start, since)
+    if end is None:
+        return f"from must be before now ({iso(until)}), got {first}"
+    if start is None:
+        return f"to must be after the beginning of 1970, got {_time_shown(end, until)}"
+    return f"from must be before --to {_time_shown(end, until)}, got {first}"
+
+
+def _time_shown(typed: str | None, moment: int) -> str:
+    return iso(moment) if typed in (None, iso(moment)) else f"{typed} ({iso(moment)})"

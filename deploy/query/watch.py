@@ -14,7 +14,14 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from aggregator.records.estimate import (
+    EstimateRecord,
+    NumberMean,
+    NumberQuantile,
+    PairRecord,
+    decode_estimate,
+    encode_estimate,
+)
 from aggregator.records.estimate_parts import Parts
 from aggregator.views.latest_estimates import LatestEstimates
 from deploy.cli.event_loop import run_until_signalled
@@ -22,10 +29,11 @@ from deploy.cli.line_output import end_with_the_reader, write_line
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
+from deploy.offline.estimate_table import p_value_text
 from estimators.collection import Collection
-from estimators.frequency.estimate import QUANTILE_975
 
 TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)
+CAPTION = 3  # lines about the fields of a pair, wrapped at the width of the table
 LOOK_SECONDS = 1.0
 
 
@@ -68,7 +76,9 @@ async def watch_collection(configuration: Configuration, collection: Collection)
         def show() -> None:
             if record := latest.newest.get(collection.name):
                 since = latest.stale([collection], time.time()).get(collection.name)
-                live.update(table_of(record, max(1, console.height - TABLE_FRAME), since), refresh=True)
+                rows = max(1, console.height - TABLE_FRAME - (CAPTION if record.pair else 0))
+                table = number_table_of(record, since) if record.mean else table_of(record, rows, since)
+                live.update(table, refresh=True)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
         following = _follow(latest, configuration, collection, lambda _: show())
@@ -109,13 +119,7 @@ def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) ->
     rows : number of values to show.
     old_since : when the next estimate was due, unix seconds; None if it is not due yet.
     """
-    state = "final" if record.final else "provisional"
-    title = (
-        f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {_utc(record.window_start)}"
-    )
-    if old_since is not None:
-        title += f"\n[bold red]old since {_utc(old_since)}[/]"
-    table = Table(title=title, title_justify="left")
+    table = _titled(record, old_since)
     table.add_column("value")
     for name in ("share", "95 % interval", "reports"):
         table.add_column(name, justify="right")
@@ -123,7 +127,7 @@ def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) ->
         table.add_row(
             escape(record.values[i]),
             f"{record.frequency[i]:.2%}",
-            f"{record.low[i]:.2%} – {record.high[i]:.2%}",
+            _interval(record, i),
             f"{record.count[i]:,.0f}",
             style="" if record.significant[i] else "dim",
         )
@@ -131,10 +135,49 @@ def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) ->
     if more:
         table.add_row(f"… {more} more", "", "", "")
     if record.other is not None:
-        error = record.other.std_error
-        around = "unknown" if error is None else f"± {QUANTILE_975 * error:.2%}"
-        table.add_row("(other)", f"{record.other.frequency:.2%}", around, "", style="italic")
+        low, high = record.other.low, record.other.high
+        ends = "unknown" if low is None or high is None else f"{low:.2%} – {high:.2%}"
+        table.add_row("(other)", f"{record.other.frequency:.2%}", ends, "", style="italic")
+    if record.pair is not None:
+        table.caption, table.caption_justify = _independence(record.pair), "left"
     return table
+
+
+def _independence(pair: PairRecord) -> str:
+    first, second = (margin.name for margin in pair.margins)
+    if pair.independence.degrees == 0:
+        return f"too few reports to test whether {first} and {second} depend on each other"
+    found = "depend on each other" if pair.independence.rejected else "may be independent"
+    return f"{first} and {second} {found}: {p_value_text(pair.independence.p_value)}"
+
+
+def _interval(record: EstimateRecord, place: int) -> str:
+    if record.unreliable and record.unreliable[place]:
+        return "unreliable"
+    return f"{record.low[place]:.2%} – {record.high[place]:.2%}"
+
+
+def number_table_of(record: EstimateRecord, old_since: int | None = None) -> Table:
+    """Build a table of the mean and the quantiles of a number with 95 % intervals; see `table_of`."""
+    table = _titled(record, old_since)
+    table.add_column("figure")
+    for name in ("estimate", "95 % interval"):
+        table.add_column(name, justify="right")
+    figures: dict[str, NumberMean | NumberQuantile] = {"mean": record.mean} if record.mean else {}
+    figures |= {f"quantile {each.level:g}": each for each in record.quantiles}
+    for name, figure in figures.items():
+        table.add_row(name, f"{figure.value:.5g}", f"{figure.low:.5g} – {figure.high:.5g}")
+    return table
+
+
+def _titled(record: EstimateRecord, old_since: int | None) -> Table:
+    state = "final" if record.final else "provisional"
+    title = (
+        f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {_utc(record.window_start)}"
+    )
+    if old_since is not None:
+        title += f"\n[bold red]old since {_utc(old_since)}[/]"
+    return Table(title=title, title_justify="left")
 
 
 def _utc(unix_seconds: int) -> str:

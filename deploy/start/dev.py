@@ -163,7 +163,12 @@ def _wait(broker: Broker, running: Mapping[str, tuple[Child, Path]]) -> None:
     while True:
         for name, (child, log) in running.items():
             if child.poll() is not None:
-                raise TrialWorkerError(ending(f"the {name} ended by itself", log))
+                raise TrialWorkerError(ending(f"the {name} {_ended(child.returncode)}", log))
         if broker.child is None or broker.child.poll() is not None:
             broker.wait()  # raises, with the end of its log
         time.sleep(STEP_SECONDS)
+
+
+def _ended(status: int) -> str:
+    """How a child ended: by a signal if its status is negative."""
+    return f"was ended by signal {-status}" if status < 0 else f"ended by itself with status {status}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.paths import REPOSITORY as ROOT
 
-PACKAGES = ("estimators", "producers", "relay", "edge", "aggregator", "deploy", "bench")
+PACKAGES = ("estimators", "producers", "relay", "edge", "aggregator", "analysis", "deploy", "bench")
 
 
 def imported(source: str) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.imports import ARROWS, MODULES, imported, is_in, rooms_of
 from tests.support.paths import REPOSITORY as ROOT
 
-ROOMS = ("estimators", "producers", "relay", "edge", "aggregator", "deploy")
+ROOMS = ("estimators", "producers", "relay", "edge", "aggregator", "analysis", "deploy")
 SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 OF_PRODUCERS = (
     "producers.wire",
@@ -31,6 +31,7 @@ EDGE_OF_PRODUCERS = (
     "producers.wire", "producers.transport", "producers.budget.allowance", "producers.metrics.metric",
     "producers.randomization.private_file",
 )  # fmt: skip
+ANALYSIS_OF_PRODUCERS = ("producers.wire", "producers.transport.cluster")
 MOST_FILES_WITH_FAUST = 2
 MOST_ROOMS = 12
 
@@ -56,13 +57,18 @@ ORDER = {
         "ledger", "topics", "deployment", "records", "metrics", "estimation", "partition", "history", "views",
         "maintenance", "web", "worker",
     ),
+    "analysis": (
+        "errors", "arguments", "periods", "tables", "sources", "export", "rollup_table", "differences",
+        "comparison",
+    ),
     "deploy": (
         "config", "cli", "offline", "broker", "cluster", "services", "start", "produce", "query", "demo",
         "monitoring", "__main__",
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
     "bench": (
-        "installed", "estimators", "aggregator", "devices", "shared_budgets", "poisoning", "comparison",
+        "installed", "estimators", "aggregator", "analysis", "flights_files", "devices", "shared_budgets",
+        "poisoning", "comparison",
     ),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip
@@ -86,6 +92,10 @@ def forbidden(room: str, name: str) -> bool:
         if is_in(name, "relay") or is_in(name, "edge"):
             return True
         return is_in(name, "producers") and not any(is_in(name, each) for each in OF_PRODUCERS)
+    if room == "analysis":
+        if is_in(name, "relay") or is_in(name, "edge"):
+            return True
+        return is_in(name, "producers") and not any(is_in(name, each) for each in ANALYSIS_OF_PRODUCERS)
     return False
 
 
@@ -178,6 +188,10 @@ def test_faust_is_imported_in_two_files_at_most() -> None:
         ("aggregator", "from producers.randomization import randomizers"),
         ("aggregator", "from producers.wire_tap import decode"),
         ("aggregator", "from producers.metrics.metrics import Metric"),
+        ("aggregator", "from analysis.errors import AnalysisError"),
+        ("analysis", "from deploy.config.file import load"),
+        ("analysis", "from producers.pipeline.packer import Packer"),
+        ("analysis", "from edge.server import Server"),
     ],
 )
 def test_violation_is_detected(room: str, source: str) -> None:
@@ -194,6 +208,7 @@ def test_violation_is_detected(room: str, source: str) -> None:
         ("edge", "from producers.budget.allowance import Allowance"),
         ("aggregator", "from producers import wire\nfrom producers.wire import decode"),
         ("aggregator", "from producers.metrics.metric import GaugeMetric"),
+        ("analysis", "from aggregator.history.rollup import roll_up"),
         ("deploy", "from aggregator import ledger\nfrom producers.randomization import randomizers"),
     ],
 )

@@ -149,6 +149,8 @@ PRIVATE = (
         _find_coordinator_id="find a coordinator",
     ),
 )
+#: Characters of a text that is code, not a name.
+CODE = set(" .=(")
 #: Names of the standard library, and those that are public in spite of their underscore.
 PUBLIC = {"_exit", "_asdict"}
 
@@ -160,9 +162,13 @@ def moved(name: PrivateName) -> str | None:
     if owner:
         found = getattr(found, owner, None)
     if found is not None:
-        source = inspect.getsource(found)
-        expression = name.text if " " in name.text or "." in name.text else f"self.{name.text}"
-        if hasattr(found, name.text) or _squeezed(expression) in _squeezed(source):
+        source = _squeezed(inspect.getsource(found))
+        is_member = re.search(rf"self\.{re.escape(name.text)}\b", source)
+        if (
+            hasattr(found, name.text)
+            or is_member
+            or (CODE & set(name.text) and _squeezed(name.text) in source)
+        ):
             return None
     return (
         f"{name.library} {version(name.library)} no longer has {name.text} in {name.owner}; {name.file} "
@@ -186,6 +192,7 @@ def test_name_that_was_moved_is_reported_in_a_sentence() -> None:
         f"it to wait briefly: adapt that file, then this list"
     )
     assert moved(name._replace(owner="aiokafka:NoClass")) is not None
+    assert moved(name._replace(text="_fetch_max_wait")) is not None, "the beginning of a name is another name"
 
 
 def defined(tree: ast.AST) -> Iterator[str]:

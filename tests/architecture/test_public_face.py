@@ -27,7 +27,9 @@ def test_project_does_not_import_the_public_face() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["producers", "estimators", "relay", "edge", "aggregator", "deploy"])
+@pytest.mark.parametrize(
+    "name", ["producers", "estimators", "relay", "edge", "aggregator", "analysis", "deploy"]
+)
 @pytest.mark.parametrize("file", ["__init__.py", "module.py"])
 def test_other_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:
     """A folder with only `module.py` is a namespace package, which does not hide our regular one."""
@@ -87,7 +89,17 @@ after = state()
 changed = [name for name in before if before[name] != after[name]]
 print(json.dumps({"changed": changed, "loaded": list(sys.modules)}))
 """
-HEAVY = {"scipy", "aiokafka", "kafka", "faust", "aiohttp", "rich", "matplotlib", "prometheus_client"}
+HEAVY = {
+    "scipy",
+    "aiokafka",
+    "kafka",
+    "faust",
+    "aiohttp",
+    "rich",
+    "matplotlib",
+    "prometheus_client",
+    "pyarrow",
+}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +131,8 @@ producer.report("opened", [{"a"}, {"b"}], clients=("a", "b"), at=[1, 2.5])
 producer.report("opened", [["a"], ["b"]], None)
 producer.report("opened", 17, clients=5)  # wrong
 producer.report("opened", 17, clients="5", at="yesterday")  # wrong
-producer.report("opened", 1.5, clients=None)  # wrong
+producer.report("opened", 1.5, clients=None)
+producer.report("opened", None, clients=None)  # wrong
 producer.report(5, "AA", clients=None)  # wrong
 producer.report("opened", "AA")  # wrong
 deniable.open_producer(5)  # wrong
@@ -194,6 +207,6 @@ def _methods(cls: type) -> list[Callable[..., object]]:
 def _our_classes(hint: object) -> set[str]:
     """Return the names of our classes in a type hint."""
     inner = {name for part in get_args(hint) for name in _our_classes(part)}
-    packages = ("estimators", "producers", "aggregator", "deploy")
+    packages = ("estimators", "producers", "aggregator", "analysis", "deploy")
     is_ours = isinstance(hint, type) and hint.__module__.partition(".")[0] in packages
     return inner | ({hint.__name__} if is_ours else set())

@@ -16,7 +16,7 @@ from tests.support.paths import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
-TOP = {"deniable", "estimators", "producers", "relay", "edge", "aggregator", "deploy"}
+TOP = {"deniable", "estimators", "producers", "relay", "edge", "aggregator", "analysis", "deploy"}
 NOT_PACKAGED = re.compile(
     r"node_modules|Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/"
 )
@@ -52,6 +52,8 @@ def test_wheel_contains_only_what_runs(built: Path) -> None:
         "edge/try_page/parts.js",
         "producers/browser/deniable.d.ts",
         "producers/browser/deniable.min.js",
+        "producers/browser/mechanisms.d.ts",
+        "producers/browser/mechanisms.min.js",
         "producers/budget/postgres/schema.sql",
         "deploy/broker/kafka/pom.xml",
         "deploy/broker/kafka/server.properties",
@@ -142,7 +144,7 @@ def test_demo_runs_from_the_wheel(fresh: Path, home: Path, kafka_jars: None) -> 
 
 
 # Size on disk; processor time and memory of `import deniable`, where half the time is for a busy machine.
-LARGEST_MB, SLOWEST_SECONDS, LARGEST_MIB = 120, 0.6, 50
+LARGEST_MB, SLOWEST_SECONDS, LARGEST_MIB = 125, 0.6, 50
 IMPORT = """
 import re, time
 began = time.process_time()

@@ -25,6 +25,7 @@ from deploy.cluster.finding import Finding
 from producers.transport.cluster import Cluster
 
 SEND_SECONDS = 20.0
+CREATION_SECONDS = 0.2  # of a partition of each topic
 READ_SECONDS = 60.0
 POLL_MILLISECONDS = 200
 KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
@@ -120,7 +121,10 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
         group_id=None,
     )
     try:
-        ends = consumer.end_offsets([TopicPartition(topics.state, each) for each in range(partitions)])
+        # A broker may still be creating thousands of partitions.
+        patience_ms = round(1000 * (READ_SECONDS + CREATION_SECONDS * partitions))
+        sources = [TopicPartition(topics.state, each) for each in range(partitions)]
+        ends = consumer.end_offsets(sources, patience_ms)
         unread = {source for source, end in ends.items() if end}
         consumer.assign(unread)
         for source in unread:

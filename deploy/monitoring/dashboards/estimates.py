@@ -1,6 +1,6 @@
 """The dashboard of estimates: values, errors and history."""
 
-from grafana_foundation_sdk.builders import table, timeseries
+from grafana_foundation_sdk.builders import heatmap, table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
 from aggregator.metrics import definitions
@@ -13,6 +13,7 @@ from deploy.monitoring.dashboards.panels import (
     banded,
     columns,
     described,
+    heat_map,
     largest,
     lines,
     rate,
@@ -33,7 +34,13 @@ def estimates() -> Dashboard:
         "deniable: estimates",
         "What are the estimates, how certain are they, and how have they changed?",
         [one_collection(), values],
-        {"Newest window": (_newest(), *_behind()), "History": (_leading(), _other(), _one_value())},
+        {
+            "Newest window": (_newest(), *_behind()),
+            "Lists of candidates": (_list_fit(), _unexplained()),
+            "History": (_leading(), _other(), _one_value()),
+            "Numbers": (_distribution(), _mean(), _quantiles(), *_quantile_ends()),
+            "Pairs": (_independence(),),
+        },
     )
 
 
@@ -79,6 +86,26 @@ def _behind() -> Panels:
     )
 
 
+def _list_fit() -> timeseries.Panel:
+    ratio, limit = definitions.LIST_CHI_SQUARE, definitions.LIST_CHI_SQUARE_LIMIT
+    question = "Does the list of candidates lack strings? It does while the ratio is above the limit."
+    queries = {
+        "{{collection}}": largest("collection", ratio, COLLECTION),
+        "{{collection}}: limit": largest("collection", limit, COLLECTION),
+    }
+    return lines("Fit of the candidates", described(question, ratio, limit), NUMBER, queries)
+
+
+def _unexplained() -> timeseries.Panel:
+    bits, values = definitions.LIST_UNEXPLAINED_BITS, definitions.LIST_UNRELIABLE_VALUES
+    question = "How much do unlisted strings hide?"
+    queries = {
+        "{{collection}}: bits": largest("collection", bits, COLLECTION),
+        "{{collection}}: values": largest("collection", values, COLLECTION),
+    }
+    return lines("Unexplained bits, unreliable values", described(question, bits, values), NUMBER, queries)
+
+
 def _leading() -> timeseries.Panel:
     shares = largest("value", FREQUENCY, COLLECTION)
     question = "Which values lead, and since when? Differences within the intervals below may be noise."
@@ -88,11 +115,65 @@ def _leading() -> timeseries.Panel:
 def _other() -> timeseries.Panel:
     figures = {
         "estimate": definitions.ESTIMATE_OTHER_FREQUENCY,
+        "low": definitions.ESTIMATE_OTHER_LOW,
+        "high": definitions.ESTIMATE_OTHER_HIGH,
         "standard error": definitions.ESTIMATE_OTHER_STD_ERROR,
     }
-    question = "What share is in no listed value? It has a standard error, but no interval."
+    question = "What share is in no listed value, and how uncertain is it?"
     queries = {legend: largest("collection", metric, COLLECTION) for legend, metric in figures.items()}
-    return lines("Other", described(question, *figures.values()), SHARE, queries).span(12)
+    panel = lines("Other", described(question, *figures.values()), SHARE, queries)
+    return banded(panel, "low", "high").span(12)
+
+
+def _distribution() -> heatmap.Panel:
+    metric = definitions.ESTIMATE_BELOW
+    question = (
+        "How is the number distributed, and has that changed? A column for each time, darker where more are."
+    )
+    # Grafana takes the differences of series in the order of their `le`, a label of histograms.
+    shares = f'max by (le) (label_replace({series(metric, COLLECTION)}, "le", "$1", "edge", "(.*)"))'
+    return heat_map("Distribution", described(question, metric), NUMBER, shares)
+
+
+def _mean() -> timeseries.Panel:
+    figures = {
+        "mean": definitions.ESTIMATE_MEAN,
+        "low": definitions.ESTIMATE_MEAN_LOW,
+        "high": definitions.ESTIMATE_MEAN_HIGH,
+    }
+    queries = {legend: largest("collection", each, COLLECTION) for legend, each in figures.items()}
+    question = "What is the mean of the number, and has it changed?"
+    panel = lines("Mean", described(question, *figures.values()), NUMBER, queries)
+    return banded(panel, "low", "high").span(12)
+
+
+def _quantiles() -> timeseries.Panel:
+    queries = {"{{level}}": largest("level", definitions.ESTIMATE_QUANTILE, COLLECTION)}
+    question = "How is the number distributed, and has that changed?"
+    return lines("Quantiles", described(question, definitions.ESTIMATE_QUANTILE), NUMBER, queries).span(12)
+
+
+def _quantile_ends() -> Panels:
+    ends = {
+        "Lower ends of the quantiles": definitions.ESTIMATE_QUANTILE_LOW,
+        "Upper ends of the quantiles": definitions.ESTIMATE_QUANTILE_HIGH,
+    }
+    return tuple(
+        lines(
+            title,
+            described("How certain are the quantiles?", metric),
+            NUMBER,
+            {"{{level}}": largest("level", metric, COLLECTION)},
+        ).span(12)
+        for title, metric in ends.items()
+    )
+
+
+def _independence() -> timeseries.Panel:
+    metric = definitions.ESTIMATE_INDEPENDENCE_P_VALUE
+    queries = {"p-value": largest("collection", metric, COLLECTION)}
+    question = "Do the two fields depend on each other? Below 0.05 they do, or it is one of 20 false alarms."
+    return lines("Independence", described(question, metric), NUMBER, queries).span(12)
 
 
 def _one_value() -> timeseries.Panel:

@@ -6,9 +6,9 @@ Every query matches by `=~`, so the same text serves one choice of a variable an
 from collections.abc import Mapping
 from string import ascii_uppercase
 
-from grafana_foundation_sdk.builders import common, prometheus, table, timeseries
+from grafana_foundation_sdk.builders import common, heatmap, prometheus, table, timeseries
 from grafana_foundation_sdk.builders.dashboard import ThresholdsConfig
-from grafana_foundation_sdk.models.common import GraphThresholdsStyleMode
+from grafana_foundation_sdk.models.common import GraphThresholdsStyleMode, TooltipDisplayMode
 from grafana_foundation_sdk.models.dashboard import (
     DataSourceRef,
     DataTransformerConfig,
@@ -16,6 +16,7 @@ from grafana_foundation_sdk.models.dashboard import (
     Threshold,
     ThresholdsMode,
 )
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from producers.metrics.metric import HistogramMetric, Metric
@@ -92,6 +93,24 @@ def banded(panel: timeseries.Panel, low: str, high: str) -> timeseries.Panel:
     edge = [DynamicConfigValue("custom.lineWidth", 0)]
     fill = [DynamicConfigValue("custom.fillBelowTo", low), DynamicConfigValue("custom.fillOpacity", 25)]
     return panel.override_by_name(low, edge).override_by_name(high, edge + fill)
+
+
+def heat_map(title: str, description: str, unit: str, expression: str) -> heatmap.Panel:
+    """Build a panel that shows a distribution over time: darker where the share is larger.
+
+    Parameters
+    ----------
+    title, description : texts of the panel.
+    unit : of the numbers.
+    expression : PromQL of cumulative shares, by the label `le` alone; Grafana takes their differences.
+    """
+    panel = heatmap.Panel().title(title).description(description).unit(SHARE).datasource(DATASOURCE)
+    colors = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Blues").steps(64).min(0)
+    panel = panel.height(HEIGHT).span(24).calculate(False).color(colors).hide_legend()
+    panel = panel.y_axis(heatmap.YAxisConfig().unit(unit)).mode(TooltipDisplayMode.SINGLE)
+    panel = panel.cell_values(heatmap.CellValues().unit(SHARE))
+    query = _query("A", expression).range().legend_format("{{le}}").format(PromQueryFormat.HEATMAP)
+    return panel.with_target(query)
 
 
 def columns(

@@ -3,6 +3,7 @@
 from deploy.monitoring.dashboards.frame import Panels
 from deploy.monitoring.dashboards.panels import (
     COLLECTION,
+    NATS,
     NUMBER,
     PACKS_PER_SECOND,
     RECORDS,
@@ -105,6 +106,12 @@ def shuffling() -> Panels:
             described("What is the smallest number, which any claim must go by?", relays.SHUFFLED_LEAST),
             "suffix: reports",
             {"{{collection}}": least},
+        ),
+        lines(
+            "Epsilon of shuffled reports",
+            described("What does a report cost against readers of `reports`?", relays.EPSILON_SHUFFLED),
+            NATS,
+            {"{{collection}}": f"max by (collection) ({series(relays.EPSILON_SHUFFLED, COLLECTION)})"},
         ),
         lines(
             "Reports held back",

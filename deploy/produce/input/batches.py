@@ -62,11 +62,12 @@ class InputBatches:
     ----------
     layout : `csv`, with a header line, or `jsonl`, an object a line.
     value_field, client_field : names of the columns or fields; None: every line is a different client.
-    read_value : converts a field to a value of the collection.
+    read_value : converts a field to a value of the collection; of a pair, a tuple of two fields.
     is_strict : whether a bad line is an error; else it is skipped.
     batch_lines : most lines of a batch.
     timing : how long a batch is gathered.
     time_field : name of the column or field with the time of the event; None: it happens when it is read.
+    second_field : name of the column or field with the second text of a pair; None for other collections.
     used, skipped : lines so far that became a report, and that could not.
     """
 
@@ -78,6 +79,7 @@ class InputBatches:
     batch_lines: int = BATCH_LINES
     timing: RunTiming = DEFAULT
     time_field: str | None = None
+    second_field: str | None = None
     used: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
 
@@ -86,6 +88,7 @@ class InputBatches:
         """The options that name fields, as given."""
         fields = {
             "--field": self.value_field,
+            "--second-field": self.second_field,
             "--clients": self.client_field,
             "--time-field": self.time_field,
         }
@@ -126,7 +129,7 @@ class InputBatches:
         if self.layout == "jsonl":
             place.seek()
             return json_records(lines)
-        given = (self.value_field, self.client_field, self.time_field)
+        given = (self.value_field, self.second_field, self.client_field, self.time_field)
         csv = CsvRecords([name for name in given if name is not None])
         if place.bytes_done:
             place.rewind()
@@ -146,7 +149,10 @@ class InputBatches:
     def _gather(self, fields: Mapping[str, Any], gathered: _Gathered) -> str:
         """Take a report from the fields; return what is wrong with them, empty if nothing."""
         client = fields.get(self.client_field) if self.client_field else OWN_CLIENT
-        if self.value_field not in fields or not (isinstance(client, str) and client):
+        is_lacking = any(
+            each is not None and each not in fields for each in (self.value_field, self.second_field)
+        )
+        if is_lacking or not (isinstance(client, str) and client):
             return LACKING
         moment: float | None = 0.0
         if self.time_field is not None:
@@ -156,7 +162,10 @@ class InputBatches:
         if moment is None:
             return WRONG_TIME
         try:
-            value = self.read_value(fields[self.value_field])
+            found = fields[self.value_field]
+            value = self.read_value(
+                found if self.second_field is None else (found, fields[self.second_field])
+            )
         except RecursionError:  # the parser managed this depth with less of the stack in use
             return TOO_DEEP
         gathered.add(value, client, moment)

@@ -5,15 +5,17 @@ becomes a value that the collection does not know, and is sent like any other.
 """
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 from estimators.collection import Collection
 from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 NO_INTEGER = -1  # no collection lists it
 
-Value = str | int | list[str]
+Value = str | int | float | list[str] | tuple[str, str]
 
 
 def takes_several(collection: Collection) -> bool:
@@ -21,10 +23,19 @@ def takes_several(collection: Collection) -> bool:
     return isinstance(collection.mechanism, HotRappor) and collection.mechanism.hot > 1
 
 
+def takes_two(collection: Collection) -> bool:
+    """Whether one value consists of the texts of two fields."""
+    return bool(collection.fields)
+
+
 def value_reader(collection: Collection, layout: str) -> Callable[[Any], Value]:
     """Return the function that reads a value of this collection from `csv` or `jsonl`."""
     if takes_several(collection):
         return texts
+    if takes_two(collection):
+        return text_pair
+    if isinstance(collection.mechanism, SquareWave):
+        return written_number if layout == "csv" else number
     if collection.takes_integers:
         return written_integer if layout == "csv" else integer
     return text
@@ -33,6 +44,11 @@ def value_reader(collection: Collection, layout: str) -> Callable[[Any], Value]:
 def text(found: Any) -> str:
     """Return a text; anything else as JSON."""
     return found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
+
+
+def text_pair(found: tuple[Any, Any]) -> tuple[str, str]:
+    """Return the texts of two fields."""
+    return text(found[0]), text(found[1])
 
 
 def integer(found: Any) -> int:
@@ -46,6 +62,24 @@ def written_integer(found: str) -> int:
         return int(found) if found.isascii() and "_" not in found else NO_INTEGER
     except ValueError:
         return NO_INTEGER
+
+
+def number(found: Any) -> float:
+    """Return a number; NaN for anything else."""
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return math.nan
+    try:
+        return float(found)
+    except OverflowError:
+        return math.copysign(math.inf, found)
+
+
+def written_number(found: str) -> float:
+    """Parse a decimal number such as -1.5e3, with optional spaces; else NaN."""
+    try:
+        return float(found) if found.isascii() and "_" not in found else math.nan
+    except ValueError:
+        return math.nan
 
 
 def texts(found: Any) -> list[str]:

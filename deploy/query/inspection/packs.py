@@ -9,6 +9,10 @@ MECHANISMS = {
     wire.KRR_NUMBER: "k-rr",
     wire.RAPPOR_NUMBER: "rappor",
     wire.LONGITUDINAL_KRR_NUMBER: "k-rr-longitudinal",
+    wire.SQUARE_WAVE_NUMBER: "number",
+    wire.PAIR_NUMBER: "k-rr-pair",
+    wire.LOCAL_HASH_NUMBER: "local-hash",
+    wire.LONGITUDINAL_HASH_NUMBER: "local-hash-longitudinal",
 }
 
 

@@ -12,7 +12,7 @@ from aggregator.maintenance.rebuild import Rebuilt, rebuild
 from aggregator.maintenance.replay import Comparison, ReplayError
 from aggregator.maintenance.replay import replay as recount
 from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import config_option, servers_option
+from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.cluster.deployment import deployment_of
 from deploy.cluster.topics.setup import require_readable
 from deploy.config.file import CollectionFileError, Configuration, load
@@ -24,7 +24,7 @@ from relay.keys import RelayKeys
 @click.command()
 @click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=NumberRange(min=0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -1,4 +1,4 @@
-"""The files of the try page: its own in the package `edge`, and the client for browsers."""
+"""The files of the try page: its own in the package `edge`, and the modules of the client for browsers."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import producers
 
 PAGE = Path(edge.__file__).parent / "try_page"
 CLIENT = Path(producers.__file__).parent / "browser"
-CLIENT_FILES = ("deniable.js", "deniable.min.js")  # the first that exists
+CLIENT_MODULES = ("deniable", "mechanisms")
 INDEX = "index.html"
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -18,11 +18,14 @@ TYPES = {
 
 
 def try_files() -> dict[bytes, tuple[str, Path]]:
-    """Return content type and file by path: /try is the page, /try/deniable.js the client for browsers."""
+    """Return content type and file by path.
+
+    /try is the page, /try/deniable.js the client for browsers, /try/mechanisms.js its further mechanisms.
+    """
     found = {}
-    for file in (CLIENT / name for name in reversed(CLIENT_FILES)):
-        if file.is_file():
-            found[b"/try/deniable.js"] = (TYPES[file.suffix], file)
+    for name in CLIENT_MODULES:
+        if (file := CLIENT / f"{name}.min.js").is_file():
+            found[f"/try/{name}.js".encode()] = (TYPES[file.suffix], file)
     for file in sorted(PAGE.glob("*")):
         if file.suffix in TYPES and file.is_file():
             found[f"/try/{file.name}".encode()] = (TYPES[file.suffix], file)

@@ -1,7 +1,13 @@
 """A relay's configuration from the collection file."""
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 from deploy.config.file import Configuration
 from deploy.config.sections import RelaySection
+from estimators.accounting.shuffling.blanket import ShufflingRefusedError
+from estimators.accounting.shuffling.honest import HonestShuffle
+from producers.budget.allowance import Allowance
 from producers.wire import mechanism_number
 from relay.control import Intake, RelaySettings
 from relay.keys import RelayKeys
@@ -41,4 +47,17 @@ def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
         settings=settings,
         idle_seconds=section.idle_seconds,
         names={each.fingerprint: each.name for each in configuration.collections},
+        shuffles=_shuffles(configuration.allowances, section.forged_share),
     )
+
+
+def _shuffles(allowances: Iterable[Allowance], forged_share: float) -> dict[int, HonestShuffle]:
+    """Return what is known beforehand of shuffled reports, by fingerprint, where they have an epsilon."""
+    found: dict[int, HonestShuffle] = {}
+    for each in allowances:
+        mechanism = each.collection.mechanism
+        with suppress(ShufflingRefusedError):
+            found[each.collection.fingerprint] = HonestShuffle.of(
+                mechanism, each.delta, forged_share, each.memoized, each.reports_per_window
+            )
+    return found

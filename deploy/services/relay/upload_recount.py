@@ -42,7 +42,7 @@ class UploadRecount:
     packs : by id, of batches that relays have committed.
     reports : accepted, in these batches.
     rejected : reports by reason, in these batches.
-    held : reports that are held back or wait for the end of their batch, by window.
+    held : reports that are held back or wait until their batch ends and is committed, by window.
     whole_after_ms : windows that start up to then are not whole, since records are deleted, unix
         milliseconds; -1 if all are.
     without_settings : partitions of which no record that is left says how to fold them.
@@ -90,7 +90,11 @@ def recount_uploads(
     fold, found = Fold(partition, keys, Start(first)), UploadRecount()
     for record in records:
         batch = fold.apply(record.offset, record.timestamp, record.value)
-        if batch is None or batch.end > committed:
+        if batch is None:
+            continue
+        if batch.end > committed:
+            for each in batch.releases:
+                found.held[each.intake.fingerprint, each.window_start] += len(each.rows)
             continue
         found.reports += sum(batch.outcomes.reports.values())
         for (_, _, reason), reports in batch.outcomes.rejected_reports.items():

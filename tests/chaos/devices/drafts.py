@@ -83,22 +83,22 @@ class Drafts:
     def draw(self) -> Draft:
         """Return a new upload that must count; a third has a second group, a few an invalid one, too."""
         with self._lock:
-            draft = self._draft()
+            window = self.each.window_start(time.time())
+            bucket = self._used[window]
+            if bucket == self.each.width - 1:
+                raise RuntimeError(f"more uploads in a window than the {bucket} buckets of `each`")
+            self._used[window] += 1
+            draft = self._draft(window, bucket)
             self.drawn.append(draft)
         return draft
 
     def waste(self) -> Draft:
-        """Return an upload that nobody sends as a whole; its bucket must stay 0."""
+        """Return an upload that nobody sends as a whole; all share the last bucket, which must stay 0."""
         with self._lock:
-            return self._draft()
+            return self._draft(self.each.window_start(time.time()), self.each.width - 1)
 
-    def _draft(self) -> Draft:
+    def _draft(self, window: int, bucket: int) -> Draft:
         chance, each, bits = self._chance, self.each, self.bits
-        window = each.window_start(time.time())
-        bucket = self._used[window]
-        if bucket == each.width:
-            raise RuntimeError(f"more uploads in a window than the {each.width} buckets of `each`")
-        self._used[window] += 1
         groups = [Group(each.fingerprint, 1, 0, window, each.width, bucket.to_bytes(2, "little"))]
         if chance.random() < 0.3:
             cohort, rows = chance.randrange(bits.cohorts), chance.randbytes(2 * bits.width // 8)

@@ -59,7 +59,7 @@ def install(orders: Orders) -> None:
     """Patch the points into the ledger store, its producer and the estimator."""
     _wrap(LedgerStore, "commit", lambda method: _unrecalled(method, orders))
     _wrap(LedgerStore, "close", _after_unrecalled)
-    _wrap(AIOKafkaProducer, "send", lambda method: _between(method, orders))
+    _wrap(AIOKafkaProducer, "send_batch", lambda method: _between(method, orders))
     _wrap(AIOKafkaProducer, "send_offsets_to_transaction", lambda method: _after_sends(method, orders))
     _wrap(AIOKafkaProducer, "commit_transaction", lambda method: _around(method, orders))
     make = Estimator.estimate_window
@@ -120,7 +120,7 @@ def _after_sends(method: Method, orders: Orders) -> Method:
 
 
 def _between(method: Method, orders: Orders) -> Method:
-    """Execute orders after a transaction's first record has reached the broker, before the next is sent."""
+    """Execute orders after a transaction's first batch has reached the broker, before the next is sent."""
 
     @wraps(method)
     async def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:

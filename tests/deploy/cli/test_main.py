@@ -103,7 +103,7 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
         "init dev demo broker topics aggregate edge relay produce canary spent ready watch inspect rollup "
-        "decode detect replay retire check estimate account plan doctor"
+        "decode detect compare export replay retire check estimate account plan doctor"
     )
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
@@ -179,7 +179,9 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
         "inspect",
         "replay",
         "rollup",
+        "compare",
         "decode",
+        "export",
     ):
         assert {"--config", "--bootstrap-servers"} <= options[f"deniable {name}"]
     assert {"--data-dir", "--port"} <= options["deniable broker"]

@@ -27,7 +27,9 @@ COLLECTION = {
     "budget": "none",
 }
 SECTIONS = {"kafka": KafkaSection, "producer": ProducerSection, "edge": EdgeSection, "relay": RelaySection}
-OF_RELAY = ("batch_reports", "shuffle_reports", "window_uploads", "idle_seconds", "delivery_seconds")
+OF_RELAY = (
+    "batch_reports", "shuffle_reports", "window_uploads", "idle_seconds", "delivery_seconds", "forged_share",
+)  # fmt: skip
 ENTRY = [
     *("window_seconds", "grace_seconds", "retention_seconds", "minimum_reports", "window_packs"),
     *("reports_per_window", "size", "epsilon"),

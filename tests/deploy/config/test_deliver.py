@@ -52,6 +52,23 @@ def test_environment_sets_it(file: Path) -> None:
     assert producer_config(load(file, environment=environment)).edge == EdgeAddress("http://127.0.0.1:8330")
 
 
+@pytest.mark.parametrize("is_in_file", [True, False])
+def test_environment_pins_the_key_of_an_edge(file: Path, is_in_file: bool) -> None:
+    """Whether the file or another variable names the edge, and in whatever order the variables come."""
+    write(file, *['producer: {deliver: "http://127.0.0.1:8330"}'][: int(is_in_file)])
+    environment = {"DENIABLE_PRODUCER__EDGE_PUBLIC_KEY": KEY}
+    if not is_in_file:
+        environment["DENIABLE_PRODUCER__DELIVER"] = "http://127.0.0.1:8330"
+    edge = producer_config(load(file, environment=environment)).edge
+    assert edge == EdgeAddress("http://127.0.0.1:8330", None, KEY)
+
+
+def test_environment_cannot_pin_a_key_without_an_edge(file: Path) -> None:
+    write(file)
+    with pytest.raises(CollectionFileError, match="edge_public_key needs deliver: the URL of an edge"):
+        load(file, environment={"DENIABLE_PRODUCER__EDGE_PUBLIC_KEY": KEY})
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

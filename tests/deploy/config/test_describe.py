@@ -4,6 +4,8 @@ import pytest
 
 from deploy.config.describe import describe, rounded_up
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -37,6 +39,26 @@ def test_memoized_rappor_states_cost_of_all_reports() -> None:
         f"  all reports of one client and unchanged value: epsilon {rounded_up(RAPPOR.epsilon_inf)}; "
         "that a value changed is not hidden"
     )
+
+
+def test_local_hashing_states_functions_and_buckets() -> None:
+    lines = lines_of(Collection("search", LocalHash.from_epsilon(1.0), candidates=("x", "y")))
+    assert lines[0].startswith("search: local hashing, 21840 functions into 3 buckets, 2 candidates, windows")
+    assert lines[1:3] == [
+        "  one report: epsilon 1",
+        "  every further report of one client costs as much again",
+    ]
+
+
+def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
+    mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
+    lines = lines_of(Collection("search", mechanism, candidates=("x", "y"), memoize=True))
+    assert lines[0].startswith("search: longitudinal local hashing, 5460 functions into 3 buckets, 2 candi")
+    assert lines[1:3] == [
+        "  one report: epsilon 1",
+        "  all reports of one client and unchanged value: epsilon 2; of values in all 3 buckets: 6, but "
+        "that a value changed is not hidden",
+    ]
 
 
 def test_rappor_without_memory_adds_up() -> None:

@@ -10,11 +10,14 @@ from msgspec.structs import fields
 
 from deploy.config.entries import Entry
 from deploy.config.file import CollectionFileError
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.rappor_parameters import choose_thresholds
+from estimators.mechanisms.square_wave import SquareWave
 from tests.support.deploy.collection_texts import HEAD, WHOLE, read, refusal
 
 ENTRY_FIELDS = (
@@ -86,8 +89,9 @@ def file(tmp_path: Path) -> Path:
         (
             "k-rr",
             "krr",
-            "collections[0].mechanism: must be one of k-rr, k-rr-longitudinal, rappor, rappor-one-hot, "
-            "rappor-k-hot, got 'krr'; did you mean k-rr?",
+            "collections[0].mechanism: must be one of k-rr, k-rr-longitudinal, k-rr-pair, one-hot-pair, "
+            "local-hash, local-hash-longitudinal, rappor, rappor-one-hot, rappor-k-hot, number, got 'krr'; "
+            "did you mean k-rr?",
         ),
         (
             "window_seconds: 60",
@@ -301,6 +305,20 @@ TIMES = "window_seconds: 60, grace_seconds: 30, budget: none"
             "mechanism: k-rr-longitudinal, size: 9, other: false, epsilon_inf: 2, epsilon_one: 1",
             LongitudinalKRR.from_epsilons(9, 2.0, 1.0),
         ),
+        ("mechanism: local-hash, epsilon: 1, candidates: [A, B]", LocalHash.from_epsilon(1.0)),
+        (
+            "mechanism: local-hash, epsilon: 2, hash_functions: 1000, hash_buckets: 5, candidates: [A]",
+            LocalHash.from_epsilon(2.0, 1000, 5),
+        ),
+        (
+            "mechanism: local-hash-longitudinal, epsilon_inf: 2, epsilon_one: 1, candidates: [A, B]",
+            LongitudinalHash.from_epsilons(2.0, 1.0),
+        ),
+        (
+            "mechanism: local-hash-longitudinal, epsilon_inf: 4, epsilon_one: 1, hash_functions: 1000, "
+            "hash_buckets: 5, candidates: [A]",
+            LongitudinalHash.from_epsilons(4.0, 1.0, 1000, 5),
+        ),
         (
             f"mechanism: rappor-one-hot, values: [A, B, C], {NOISE}",
             HotRappor.from_probabilities(3, 1, 0.5, 0.5, 0.75),
@@ -319,7 +337,40 @@ TIMES = "window_seconds: 60, grace_seconds: 30, budget: none"
 def test_every_mechanism_can_be_asked_for(file: Path, fields: str, mechanism: Mechanism) -> None:
     (collection,) = read(file, f"{HEAD}  - {{name: a, {fields}, {TIMES}}}\n").collections
     assert collection.mechanism == mechanism
-    assert collection.memoize
+    assert collection.memoize == (not isinstance(mechanism, LocalHash))
+
+
+def test_number_is_one_of_256_steps_unless_said(file: Path) -> None:
+    entry = "mechanism: number, minimum: -60, maximum: 180.5, epsilon: 2"
+    one, other = read(
+        file, f"{HEAD}  - {{name: a, {entry}, {TIMES}}}\n  - {{name: b, {entry}, steps: 64, {TIMES}}}\n"
+    ).collections
+    assert one.mechanism == SquareWave.from_epsilon(-60.0, 180.5, 256, 2.0)
+    assert other.mechanism == SquareWave.from_epsilon(-60.0, 180.5, 64, 2.0)
+    assert (one.memoize, one.other, one.values) == (False, False, ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("minimum: 1, maximum: 1, epsilon: 1", "minimum must be in [-1e+300, maximum) and maximum in "
+         "(minimum, 1e+300], got 1.0 and 1.0"),
+        ("minimum: 0, maximum: 1, steps: 513, epsilon: 1", "steps must be in [4, 512], got 513"),
+        ("minimum: 0, maximum: 1, epsilon: 17", "epsilon must be in (0, 16], got 17.0"),
+        ("minimum: 0, maximum: .inf, epsilon: 1", "minimum must be in [-1e+300, maximum) and maximum in "
+         "(minimum, 1e+300], got 0.0 and inf"),
+    ],
+)  # fmt: skip
+def test_range_of_a_number_is_checked(file: Path, fields: str, message: str) -> None:
+    entry = f"{HEAD}  - {{name: a, mechanism: number, {fields}, {TIMES}}}\n"
+    assert refusal(file, entry) == f"collections[0] (a): {message}"
+
+
+def test_number_needs_both_ends(file: Path) -> None:
+    entry = f"{HEAD}  - {{name: a, mechanism: number, minimum: 0, epsilon: 1, {TIMES}}}\n"
+    assert refusal(file, entry) == (
+        "collections[0]: field `maximum` is missing; it must be a number above minimum"
+    )
 
 
 def test_hot_buckets_are_those_that_are_listed(file: Path) -> None:
@@ -357,6 +408,7 @@ def test_every_required_field_says_what_it_may_hold(file: Path) -> None:
         required = [each.name for each in fields(entry) if each.required]
         texts: dict[str, object] = {"mechanism": entry.__struct_config__.tag, "name": "a", "budget": "none"}
         texts["values"] = ["A", "B"]
+        texts["fields"] = [{"name": name, "values": ["A", "B"]} for name in "ab"]
         given = {name: texts.get(name, 1) for name in ["mechanism", *required]}
         for field in given:
             rest = {name: value for name, value in given.items() if name != field}

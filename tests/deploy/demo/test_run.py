@@ -8,6 +8,8 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ MARK = "DENIABLE_TEST_MARK"
 START_SECONDS = 120
 ONCE_SECONDS = 150  # 90 s on an idle machine; here other tests may run beside it
 
-Starter = Callable[[], "subprocess.Popen[str]"]
+Starter = Callable[..., "subprocess.Popen[str]"]
 
 
 def marked(mark: str) -> list[int]:
@@ -59,18 +61,18 @@ def mark() -> str:
 
 @pytest.fixture
 def start_demo(kafka_jars: None, mark: str, tmp_path: Path) -> Iterator[Starter]:
-    """Starts `deniable demo --once` in a session of its own, and makes sure that it ends with the test."""
+    """Starts `deniable demo` in a session of its own, and makes sure that it ends with the test."""
     started: list[subprocess.Popen[str]] = []
 
-    def start() -> subprocess.Popen[str]:
+    def start(option: str = "--once", **environment: str) -> subprocess.Popen[str]:
         with (tmp_path / "stderr").open("w") as stderr:
             demo = subprocess.Popen(
-                [sys.executable, "-m", "deploy", "demo", "--once"],
+                [sys.executable, "-m", "deploy", "demo", option],
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 text=True,
                 start_new_session=True,
-                env={**os.environ, MARK: mark},
+                env={**os.environ, MARK: mark, **environment},
             )
         started.append(demo)
         return demo
@@ -99,8 +101,9 @@ def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) 
     assert re.search(r"^canary: chi-square of \d+ final windows, largest ", output, re.MULTILINE), output
     assert output.rstrip().splitlines()[-1] == "demo: ok", output
     assert "difference: 0" in output
-    assert output.count("336,776 reports") == 2
-    assert "168,388 of the reports came over HTTP" in output  # of each fourth flight, two
+    assert output.count("336,776 reports") == 4
+    assert output.count("327,346 reports") == 1
+    assert "418,588 of the reports came over HTTP" in output  # of each fourth flight, four or five
     assert wait_until_gone(mark) == []
 
 
@@ -132,3 +135,26 @@ def test_it_leaves_nothing_running(
         assert folder.is_dir()
         HeldFolder().release()  # as the next demo or broker does
     assert not folder.exists()
+
+
+@pytest.mark.all
+@pytest.mark.broker
+def test_browser_opens_the_try_page(start_demo: Starter, mark: str, tmp_path: Path) -> None:
+    """With the browser that the person has chosen; Ctrl-C ends the demo."""
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(0o755)
+    demo = start_demo("--browser", BROWSER=f"{browser} %s")
+    deadline = time.monotonic() + START_SECONDS
+    while not opened.exists():
+        assert demo.poll() is None, (tmp_path / "stderr").read_text()
+        assert time.monotonic() < deadline, (tmp_path / "stderr").read_text()
+        time.sleep(0.2)
+    address = opened.read_text().strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/try", address)
+    with closing(HTTPConnection(address.split("/")[2], timeout=30)) as connection:
+        connection.request("GET", "/try")
+        assert b"<title>" in connection.getresponse().read()
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(timeout=120) == 130
+    assert wait_until_gone(mark) == []

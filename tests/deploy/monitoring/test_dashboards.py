@@ -106,6 +106,7 @@ def test_a_panel_asks_the_chosen_prometheus(name: str, panel: dict[str, Any]) ->
         asked
     )
     known = {f"${variable}" for variable in variables(DASHBOARDS[name])} | {"$__rate_interval"}
+    known |= {"$1"}  # of label_replace; no variable has a number for a name
     assert all(set(re.findall(r"\$\w+", target["expr"])) <= known for target in panel["targets"])
 
 
@@ -121,9 +122,13 @@ def test_the_chosen_deployment_is_asked(name: str) -> None:
         assert re.findall(r'\b(deniable_\w+)\{job=~"\$job"[,}]', asked) == series != [], asked
 
 
+#: Shares of values, of `other` and of margins, and the ends of their intervals.
+ENDS = r"\bdeniable_estimate_(?!below)\w+_ratio\b"
+
+
 def test_ends_of_an_interval_are_those_of_the_record() -> None:
     """Nothing is added to an estimate or taken from it."""
-    shares = [query for query in QUERIES if re.search(r"\bdeniable_estimate_\w+_ratio\b", query.expression)]
+    shares = [query for query in QUERIES if re.search(ENDS, query.expression)]
     assert all(re.fullmatch(r"max by \(\w+\) \(\w+\{[^}]*\}\)", query.expression) for query in shares)
     for end in ("low", "high"):
         name = f"deniable_estimate_{end}_ratio"

@@ -1,6 +1,7 @@
 """The command `deniable account`: its JSON, its table, its refusals."""
 
 import json
+import math
 import shlex
 from typing import Any
 
@@ -9,12 +10,18 @@ from click.testing import CliRunner, Result
 
 from deploy.offline.account import account
 from estimators.accounting.accountant import allowed_reports, costs
+from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.blanket import blanket_of
+from estimators.accounting.shuffling.windows import windows_epsilon
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.square_wave import SquareWave
 
 K_RR = "--mechanism k-rr --k 16 --epsilon 1"
 RAPPOR = "--mechanism rappor --f 0.25 --p 0.35 --q 0.65 --hashes 2"
 LONGITUDINAL = "--mechanism k-rr-longitudinal --k 6 --epsilon-inf 1 --epsilon-one 0.0719"
+LONGITUDINAL_HASH = "--mechanism local-hash-longitudinal --epsilon-inf 2 --epsilon-one 1"
 
 
 def run(line: str) -> Result:
@@ -38,6 +45,24 @@ def test_a_cost_in_full_precision() -> None:
     assert found["exact"] <= found["rdp"] <= min(found["basic"], found["zcdp"])
 
 
+def test_local_hash_is_that_of_its_buckets() -> None:
+    found = json.loads(run("--mechanism local-hash --epsilon 1 --reports 5 --json").stdout)
+    assert found == json.loads(run("--mechanism k-rr --k 3 --epsilon 1 --reports 5 --json").stdout)
+
+
+def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
+    line = "--mechanism local-hash-longitudinal --epsilon-inf 2 --epsilon-one 1 --memoized"
+    found = answer(f"{line} --reports 50")
+    assert (found["epsilon_inf"], found["lifetime"], found["basic"]) == pytest.approx((2, 6, 6), rel=1e-12)
+    assert answer(f"{line} --changes 1 --reports 50")["lifetime"] == pytest.approx(4, rel=1e-12)
+    unchanged = answer(f"{line} --changes 0 --reports 50")
+    longitudinal = "--mechanism k-rr-longitudinal --k 3 --epsilon-inf 2 --epsilon-one 1 --memoized"
+    assert unchanged == answer(f"{longitudinal} --reports 50")
+    assert "lifetime     6 " in run(f"{line} --budget 7").stdout
+    refused = run(f"{longitudinal} --reports 5 --changes 1")
+    assert "--changes needs --mechanism local-hash-longitudinal" in refused.stderr
+
+
 def test_a_budget_answers_reports_for_each_bound() -> None:
     found = answer(f"{K_RR} --budget 8")
     assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "reports"]
@@ -56,9 +81,23 @@ def test_rappor_is_that_of_the_mechanism(memoized: bool) -> None:
     assert allowed == allowed_reports(mechanism, 7.7, 1e-6, memoized)
 
 
-def test_memoized_longitudinal_reports_cost_more_than_independent_ones() -> None:
-    assert answer(f"{LONGITUDINAL} --reports 8 --memoized")["exact"] == pytest.approx(0.573, abs=1e-3)
-    assert answer(f"{LONGITUDINAL} --reports 8")["exact"] == pytest.approx(0.471, abs=1e-3)
+def test_longitudinal_reports_cost_more_than_independent_ones() -> None:
+    independent = costs(LongitudinalKRR.from_epsilons(6, 1.0, 0.0719), 8, 1e-6)["exact"]
+    assert independent == pytest.approx(0.471, abs=1e-3)
+    assert answer(f"{LONGITUDINAL} --reports 8")["exact"] == pytest.approx(0.573, abs=1e-3)
+
+
+@pytest.mark.parametrize("line", [LONGITUDINAL, LONGITUDINAL_HASH])
+@pytest.mark.parametrize("asked", ["--reports 3", "--budget 0.5"])
+def test_mechanisms_that_always_memoize_have_one_figure(line: str, asked: str) -> None:
+    assert answer(f"{line} {asked}") == answer(f"{line} {asked} --memoized")
+    assert run(f"{line} {asked}").stdout == run(f"{line} {asked} --memoized").stdout
+    assert run(f"{line} {asked}").stdout.splitlines()[1].endswith("one permanent response, always memoized")
+
+
+def test_three_reports_of_longitudinal_hashing_are_not_stated_below_their_cost() -> None:
+    assert answer(f"{LONGITUDINAL_HASH} --reports 3")["exact"] == pytest.approx(3.418, abs=1e-3)
+    assert "always memoized" not in run(f"{RAPPOR} --reports 3 --memoized").stdout
 
 
 def test_unbounded_figures_are_null() -> None:
@@ -139,3 +178,116 @@ def test_wrong_usage_is_status_2(line: str, message: str) -> None:
     ended = run(line)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert message in ended.stderr
+
+
+def test_a_pair_of_bits_costs_what_one_hot_costs() -> None:
+    found = answer("--mechanism one-hot-pair --epsilon 2 --reports 3")
+    p = 1 / (math.exp(2) + 1)
+    assert found == answer(f"--mechanism rappor --f 0 --p {p} --q 0.5 --hashes 1 --reports 3")
+    assert found["epsilon_one"] == pytest.approx(2, abs=1e-8)
+    assert found["epsilon_one"] <= 2
+
+
+@pytest.mark.parametrize("size", ["--k 17 --second-k 3", "--k 40", "--second-k 2"])
+def test_numbers_of_values_do_not_change_what_a_pair_of_bits_costs(size: str) -> None:
+    line = "--mechanism one-hot-pair --epsilon 2 --reports 3"
+    assert answer(f"{line} {size}") == answer(line)
+    assert "takes exactly --epsilon" in run(f"{line} {size} --f 0.5").stderr
+
+
+@pytest.mark.parametrize("mechanism", ["k-rr-pair", "one-hot-pair"])
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("--k 3 --second-k 0", "--second-k must be in [2, 1000], got 0"),
+        ("--k 1 --second-k 3", "--k must be in [2, 1000], got 1"),
+        ("--k 2 --second-k 1001", "--second-k must be in [2, 1000], got 1001"),
+    ],
+)
+def test_a_wrong_number_of_values_of_a_field_is_named_after_its_option(
+    mechanism: str, size: str, message: str
+) -> None:
+    refused = run(f"--mechanism {mechanism} {size} --epsilon 2 --reports 3")
+    assert refused.stderr == f"Error: {message}\n"
+
+
+def test_a_pair_costs_what_both_fields_cost() -> None:
+    found = answer("--mechanism k-rr-pair --k 17 --second-k 3 --epsilon 2 --reports 3")
+    assert found["epsilon_one"] <= 2
+    assert found["basic"] == pytest.approx(6)
+    assert found["exact"] <= found["rdp"] <= found["basic"]
+
+
+def test_number_is_that_of_the_mechanism() -> None:
+    mechanism = SquareWave.from_epsilon(0.0, 1.0, 256, 1.0)
+    found = answer("--mechanism number --epsilon 1 --reports 20")
+    assert (found["epsilon_one"], found["epsilon_inf"]) == (mechanism.epsilon, None)
+    assert found.items() >= costs(mechanism, 20, 1e-6).items()
+
+
+SHUFFLED = f"{K_RR} --shuffled 100000"
+
+
+def test_a_report_among_shuffled_ones_has_two_certified_values() -> None:
+    found = answer(f"{SHUFFLED} --delta 1e-6")
+    assert list(found) == [
+        "epsilon_one", "epsilon_inf", "rho", "shuffled", "shuffled_at_least", "shuffled_attained",
+    ]  # fmt: skip
+    blanket = blanket_of(KRR.from_epsilon(16, 1.0))
+    assert (found["shuffled_at_least"], found["shuffled"]) == shuffled_epsilon(blanket, 100_000, 1e-6)
+    assert found["shuffled_attained"] <= found["shuffled"] == pytest.approx(0.00529, abs=5e-6)
+    assert answer(f"{SHUFFLED} --delta 1e-9")["shuffled"] > found["shuffled"]
+
+
+def test_several_windows_of_shuffled_reports_are_composed() -> None:
+    found = answer(f"{SHUFFLED} --reports 30")
+    assert found["shuffled_windows"] == windows_epsilon(
+        blanket_of(KRR.from_epsilon(16, 1.0)), 100_000, 1e-6, 30
+    )
+    assert found["exact"] == answer(f"{K_RR} --reports 30")["exact"]
+    lines = run(f"{SHUFFLED} --reports 30").stdout.splitlines()
+    assert lines[-6].startswith("shuffled     0.005290       one report among 100,000 shuffled ones")
+    assert "30 such reports, one in each of 30 windows" in lines[-5]
+
+
+def test_wherever_a_figure_stands_the_text_says_against_whom() -> None:
+    text = run(SHUFFLED).stdout
+    assert "against whoever sees only what comes out of the shuffle" in text
+    assert "Against broker, edge or relay's memory nothing is gained" in text
+    assert "not one chosen by earlier reports" in text
+    assert "nothing is gained" not in run(f"{K_RR} --reports 5").stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{RAPPOR} --memoized --shuffled 100000",
+        f"{K_RR} --memoized --shuffled 100000",
+        f"{LONGITUDINAL} --shuffled 100000",
+        "--mechanism local-hash-longitudinal --epsilon-inf 2 --epsilon-one 1 --shuffled 100000 --changes 1",
+    ],
+)
+def test_reports_that_repeat_a_response_have_no_shuffled_epsilon(line: str) -> None:
+    refused = run(line)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "are not independent draws, so shuffling them has no epsilon of its own" in refused.stderr
+
+
+@pytest.mark.parametrize("number", ["unknown", "0", "-5", "1e5", "1000000000001", "9" * 5000])
+def test_a_wrong_number_of_shuffled_reports_is_refused_with_its_range(number: str) -> None:
+    refused = run(f"{K_RR} --shuffled {number}")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    message = f"'--shuffled': must be a whole number in [1, 1000000000000], got '{number[:24]}'"
+    assert refused.stderr.splitlines()[-1].endswith(message)
+
+
+@pytest.mark.parametrize("windows", [0, 10_001, 10**9])
+def test_a_wrong_number_of_shuffled_windows_is_named_after_its_option(windows: int) -> None:
+    refused = run(f"{SHUFFLED} --reports {windows}")
+    assert refused.stderr == f"Error: --reports with --shuffled must be in [1, 10000], got {windows}\n"
+
+
+def test_a_budget_of_shuffled_reports_is_refused() -> None:
+    refused = run(f"{SHUFFLED} --budget 5")
+    assert refused.exit_code == 2
+    assert "--shuffled takes --reports N, not --budget E" in refused.stderr

@@ -4,8 +4,13 @@ import math
 
 import pytest
 
+from deploy.config.sections import RelaySection
 from deploy.offline.check_facts import facts_of
+from deploy.offline.costs.shuffled_facts import shuffled_sentence
+from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
@@ -29,3 +34,45 @@ def test_unlimited_figures_are_none() -> None:
     assert facts.budget is not None
     assert facts.budget.reports_per_period is None
     assert facts_of(Allowance(SITE, None)).budget is None
+
+
+def test_changes_and_all_buckets_of_longitudinal_hashing_are_stated() -> None:
+    mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
+    words = Collection("words", mechanism, candidates=("a", "b"))
+    facts = facts_of(Allowance(words, Budget(5, 1e-6, 86_400, changes=1)))
+    assert facts.budget is not None
+    assert facts.budget.changes == 1
+    assert facts.epsilon_of_all_buckets == mechanism.epsilon_of_all_buckets == pytest.approx(6)
+    others = facts_of(Allowance(PLAN, Budget(8, 1e-6, 86_400)))
+    assert others.budget is not None
+    assert (others.budget.changes, others.epsilon_of_all_buckets) == (None, None)
+
+
+def test_a_file_with_relays_says_what_shuffling_gains() -> None:
+    relay = RelaySection(shuffle_reports=10_000, forged_share=0.1)
+    facts = facts_of(Allowance(PLAN, None), relay).shuffled_by_relays
+    assert facts is not None
+    low, high = shuffled_epsilon(blanket_of(PLAN.mechanism), 9000, 1e-6)
+    assert (facts.shuffled_at_least, facts.shuffled, facts.honest_reports) == (low, high, 9000)
+    sentence = shuffled_sentence(facts, relay)
+    assert "where 10000 reports of a cohort come, of which 9000 are honest" in sentence
+    assert "against broker, edge or relay's memory nothing is gained" in sentence
+    assert facts_of(Allowance(PLAN, None)).shuffled_by_relays is None
+
+
+@pytest.mark.parametrize(
+    ("allowance", "relay", "refused"),
+    [
+        (Allowance(SITE, None), RelaySection(), "are not independent draws"),
+        (Allowance(PLAN, None, 2), RelaySection(), "2 reports of a client may be in one shuffle"),
+        (Allowance(PLAN, None), RelaySection(shuffle_reports=0), "any number is shuffled together"),
+    ],
+)
+def test_without_an_epsilon_of_shuffled_reports_a_sentence_says_why(
+    allowance: Allowance, relay: RelaySection, refused: str
+) -> None:
+    facts = facts_of(allowance, relay).shuffled_by_relays
+    assert facts is not None
+    assert (facts.shuffled, facts.shuffled_at_least) == (None, None)
+    assert refused in str(facts.refused)
+    assert refused in shuffled_sentence(facts, relay)

@@ -1,12 +1,16 @@
 """`estimate rappor` reads google/rappor's files and prints one object, or a table."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from deploy.offline.estimate_rappor import rappor_command
+from deploy.offline.estimate_table import record_of, table
+from estimators.frequency.estimate import Estimate, Misfit
 from tests.support.paths import VECTORS
 
 PARAMS = "k,h,m,p,q,f\n16,2,4,0.5,0.75,0.5\n"
@@ -73,8 +77,8 @@ def test_a_name_cannot_steer_the_terminal(tmp_path: Path) -> None:
 def test_the_table_ends_after_50_candidates(tmp_path: Path) -> None:
     crowd = "".join(f"word-{i},{i % 64 + 1}\n" for i in range(60))
     lines = run(tmp_path, map=crowd).stdout.splitlines()
-    assert len(lines) == 2 + 50 + 2
-    assert lines[-2] == "and 10 more; --json shows all"
+    assert lines[53:-1] == [line for line in lines if "unlisted" in line or "incomplete" in line]
+    assert lines[52] == "and 10 more, of smaller shares; --json shows all"
 
 
 def test_other_includes_unchosen_candidates(tmp_path: Path) -> None:
@@ -105,3 +109,28 @@ def test_bad_files_are_refused_in_one_line(
     assert result.stderr.endswith(f"{message}\n")
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""
+
+
+def test_unexplained_bits_are_named() -> None:
+    """Of a list that lacks strings: table and JSON say so; of a complete one, they do not."""
+    result = Estimate(
+        estimator="mle",
+        reports=100,
+        frequency=np.array([0.5, 0.25]),
+        std_error=np.array([0.1, np.inf]),
+        low=np.array([0.3, 0.0]),
+        high=np.array([0.7, 1.0]),
+        significant=np.array([True, False]),
+        diagnostics={"chi_square_ratio": 3.8, "chi_square_limit": 1.27},
+        misfit=Misfit(np.array([0.05, 0.2]), np.array([False, True]), np.eye(2, 3, dtype=bool)),
+    )
+    shown = table(["apple", "fig"], result)
+    assert "the list is incomplete: its chi-square ratio is 3.80, above 1.27" in shown
+    assert "2 bits that unlisted strings set, as cohort/bit from 0: 0/0 1/1" in shown
+    assert "? 1 candidates share bits with unlisted strings" in shown
+    assert shown.splitlines()[3].endswith("?")
+    record = record_of(["apple", "fig"], result)
+    assert record["unreliable"] == [False, True]
+    assert record["unexplained_bits"] == [{"cohort": 0, "bit": 0}, {"cohort": 1, "bit": 1}]
+    complete = replace(result, diagnostics={"chi_square_ratio": 1.0, "chi_square_limit": 1.27}, misfit=None)
+    assert "bits" not in table(["apple", "fig"], complete)

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from deploy.config.describe import rounded_up
 from deploy.offline.plan import plan_command
+from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.blanket import blanket_of
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.planning import best_bloom
 
 
 def run(line: str) -> Result:
@@ -17,14 +22,41 @@ def run(line: str) -> Result:
 
 def test_json_has_a_column_for_each_figure() -> None:
     record = json.loads(run("--values 105 --epsilon 1 --reports 336776 --json").stdout)
-    assert record["mechanism"] == ["k-rr", "rappor-one-hot", "rappor"]
+    assert record["mechanism"] == ["k-rr", "rappor-one-hot", "local-hash", "rappor"]
     names = ("epsilon", "std_error", "smallest_detectable", "reports_needed")
-    assert {len(record[name]) for name in names} == {3}
+    assert {len(record[name]) for name in names} == {4}
     assert all(0.999 < epsilon <= 1 for epsilon in record["epsilon"])
     krr = math.sqrt((103 + math.e) / (math.e - 1) ** 2 / 336776)
     assert record["std_error"][0] == pytest.approx(krr, rel=1e-9)
     assert record["best"] == "rappor-one-hot"
     assert record["krr_limit"] == pytest.approx(3 * math.e + 2, rel=1e-6)
+
+
+def test_pairs_of_fields_are_planned_with_shared_epsilon_and_as_bits() -> None:
+    line = "--values 17 --second-values 3 --epsilon 4 --reports 336776"
+    found = json.loads(run(f"{line} --json").stdout)
+    assert found["asked"]["values"] == 17
+    assert found["second_values"] == 3
+    assert found["pair"]["std_error"] == pytest.approx(0.0010405, rel=1e-4)
+    assert found["pair"]["epsilon"] <= 4
+    rare = 4 * math.exp(4) / math.expm1(4) ** 2 / 336_776
+    assert found["one_hot_pair"]["std_error"] == pytest.approx(math.sqrt(rare), rel=1e-6)
+    assert run(line).stdout.splitlines()[-4:] == [
+        "k-rr-pair: a rare pair of values has a std error of 0.001041, detectable 0.004588;",
+        "3,647 reports for 0.01; a rare value of the first field has 0.001276",
+        "one-hot-pair: a rare pair of values has a std error of 0.000475, detectable 0.002088;",
+        "761 reports for 0.01; a rare value of the first field has 0.000823",
+    ]
+    assert "pair" not in json.loads(run("--values 17 --epsilon 4 --reports 336776 --json").stdout)
+
+
+def test_error_of_the_median_of_a_number_is_planned() -> None:
+    number = json.loads(run("--values 2 --epsilon 1 --reports 100000 --json").stdout)["number"]
+    assert number["median_std_error"] == pytest.approx(0.00753, rel=1e-3)
+    assert number["reports_needed"] == pytest.approx(54_000, rel=0.1)
+    (line, next_line) = run("--values 2 --epsilon 1 --reports 100000").stdout.splitlines()[-2:]
+    assert line.startswith("number: the median of evenly spread ones has a std error of 0.0075")
+    assert next_line == f"range; {number['reports_needed']:,} reports for 0.01"
 
 
 def test_few_values_are_for_krr() -> None:
@@ -39,15 +71,21 @@ def test_wanted_error_determines_the_reports() -> None:
 
 def test_undetectable_is_null_and_one_hot_size_is_limited() -> None:
     record = json.loads(run("--values 50000 --epsilon 1 --reports 3000 --json").stdout)
-    assert record["mechanism"] == ["k-rr", "rappor"]
+    assert record["mechanism"] == ["k-rr", "local-hash", "rappor"]
     assert record["smallest_detectable"][0] is None
 
 
 def test_the_table_is_for_people() -> None:
     lines = run("--values 50000 --epsilon 1 --reports 3000").stdout.splitlines()
-    assert [line.split()[0] for line in lines[:3]] == ["mechanism", "k-rr", "rappor"]
+    assert [line.split()[0] for line in lines[:4]] == ["mechanism", "k-rr", "local-hash", "rappor"]
     assert " none " in lines[1]
-    assert "least error: rappor; k-RR beats one-hot RAPPOR below 10.2 values" in lines[3]
+    assert "least error: local-hash; k-RR beats one-hot RAPPOR below 10.2 values" in lines[4]
+
+
+def test_an_error_below_that_of_collisions_needs_no_number_of_reports() -> None:
+    line = "--values 100 --epsilon 1 --reports 1000 --std-error 0.001"
+    assert json.loads(run(f"{line} --json").stdout)["reports_needed"][2] is None
+    assert run(line).stdout.splitlines()[3].split()[::4] == ["local-hash", "none"]
 
 
 def test_the_plot_is_a_png(tmp_path: Path) -> None:
@@ -104,3 +142,82 @@ def test_epsilon_out_of_range_is_refused_in_one_line(epsilon: str) -> None:
     result = run(f"--values 105 --epsilon {epsilon} --reports 3000")
     assert result.exit_code == 1
     assert result.stderr == f"Error: epsilon must be in (0, 16], got {float(epsilon)}\n"
+
+
+def test_unlisted_reports_raise_the_error_of_text_only() -> None:
+    line = "--values 105 --epsilon 1 --reports 336776 --json"
+    alone, others = (json.loads(run(f"{line}{more}").stdout) for more in ("", " --unlisted 0.2"))
+    assert "unlisted" not in alone["asked"]
+    assert (others["asked"]["unlisted"], others["asked"]["unlisted_strings"]) == (0.2, 5)
+    assert others["std_error"][:2] == alone["std_error"][:2]
+    one = json.loads(run(f"{line} --unlisted 0.5 --unlisted-strings 1").stdout)
+    assert one["std_error"][2] > 1.1 * alone["std_error"][2]
+    assert others["std_error"][3] > 1.5 * alone["std_error"][3]
+    assert others["smallest_detectable"][3] > 1.5 * alone["smallest_detectable"][3]
+
+
+def test_epsilons_are_chosen_for_shuffled_reports() -> None:
+    line = "--values 16 --shuffled-epsilon 0.0675 --reports 10000 --second-values 3"
+    found = json.loads(run(f"{line} --json").stdout)
+    assert found["asked"] == {
+        "values": 16, "epsilon": None, "reports": 10_000, "std_error": 0.01, "shuffled_epsilon": 0.0675,
+        "shuffled": 10_000, "delta": 1e-6,
+    }  # fmt: skip
+    assert found["krr_limit"] is None
+    assert found["epsilon"][0] == pytest.approx(2.0, abs=0.001)
+    single = [found[name]["shuffled"] for name in ("number", "pair", "one_hot_pair")]
+    every = [*found["shuffled"], *single]
+    assert all(0.999 * 0.0675 < epsilon <= 0.0675 for epsilon in every)
+    for name, build in (("local-hash", LocalHash.from_epsilon), ("rappor", best_bloom)):
+        mechanism = build(found["epsilon"][found["mechanism"].index(name)])
+        reports = 10_000 // mechanism.cohorts
+        high = shuffled_epsilon(blanket_of(mechanism), reports, 1e-6).high
+        assert high == pytest.approx(0.0675, rel=1e-3)
+
+
+def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
+    text = run("--values 16 --shuffled-epsilon 0.1 --shuffled 1000 --reports 10000 --delta 1e-7").stdout
+    assert "so that it costs 0.1 at delta 1e-07 among 1,000\nshuffled ones" in text
+    assert "Against broker, edge or relay's memory nothing is gained" in text
+    assert "at this epsilon" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "give either --epsilon E or --shuffled-epsilon E"),
+        ("--epsilon 1 --shuffled-epsilon 1", "give either --epsilon E or --shuffled-epsilon E"),
+        ("--epsilon 1 --shuffled 5", "--shuffled needs --shuffled-epsilon"),
+        ("--epsilon 1 --delta 1e-6", "--delta needs --shuffled-epsilon"),
+        ("--epsilon 1 --unlisted-strings 5", "--unlisted-strings needs --unlisted above 0"),
+        ("--epsilon 1 --unlisted 0 --unlisted-strings 5", "--unlisted-strings needs --unlisted above 0"),
+    ],
+)
+def test_an_option_that_does_nothing_alone_is_refused(line: str, message: str) -> None:
+    refused = run(f"--values 16 --reports 10000 {line}")
+    assert refused.exit_code == 2
+    assert message in refused.stderr
+
+
+@pytest.mark.parametrize("epsilon", ["0.0001", "-1.0", "17.0", "nan", "inf"])
+def test_a_shuffled_epsilon_out_of_range_is_refused(epsilon: str) -> None:
+    refused = run(f"--values 16 --reports 10000 --shuffled-epsilon {epsilon}")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == f"Error: --shuffled-epsilon must be in [0.001, 16], got {epsilon}\n"
+
+
+def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:
+    line = "--values 16 --shuffled-epsilon 0.1 --reports 10000 --second-values 3"
+    found, text = json.loads(run(f"{line} --json").stdout), run(line).stdout
+    chosen = {"number": "number", "k-rr-pair": "pair", "one-hot-pair": "one_hot_pair"}
+    for name, field in chosen.items():
+        assert f"\n{name}, epsilon {rounded_up(found[field]['epsilon'])}: " in text
+
+
+def test_a_standard_error_above_the_whole_is_none() -> None:
+    text = run("--values 100 --epsilon 0.1 --reports 10 --second-values 5").stdout
+    lines = text.splitlines()
+    assert [line.split()[2] for line in lines[1:5]] == ["none"] * 4
+    assert lines[-6].startswith("number: the median of evenly spread ones has no std error up to 1 of the")
+    assert lines[-4].startswith("k-rr-pair: a rare pair of values has no std error up to 1, detectable none")
+    assert lines[-3].endswith("a rare value of the first field has none")

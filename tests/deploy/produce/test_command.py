@@ -56,6 +56,30 @@ def run(*arguments: str, address: str) -> Result:
     return CliRunner().invoke(root, [*PRODUCE, "--bootstrap-servers", address, *arguments])
 
 
+PAIR = """\
+  - name: route
+    mechanism: k-rr-pair
+    fields: [{name: carrier, values: [AA, B6]}, {name: origin, values: [JFK]}]
+    epsilon: 2
+    window_seconds: 60
+    grace_seconds: 10
+    budget: none
+"""
+
+
+def test_a_pair_needs_two_columns_and_others_one(nowhere: str) -> None:
+    file = Path("deniable.yaml")
+    file.write_text(file.read_text().replace("collections:\n", f"collections:\n{PAIR}", 1))
+    one = CliRunner().invoke(root, ["produce", "route", "--field", "carrier", "--no-clients"])
+    assert (one.exit_code, one.output.splitlines()[-1]) == (
+        2, "Error: route is a pair of fields: name the columns of both, --field and --second-field",
+    )  # fmt: skip
+    two = run("--second-field", "carrier", address=nowhere)
+    assert (two.exit_code, two.output.splitlines()[-1]) == (
+        2, "Error: carrier is no pair of fields: it takes no --second-field",
+    )  # fmt: skip
+
+
 @pytest.mark.slow
 def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce_command, "run_produce", partial(run_produce, timing=RunTiming(wait=1.0)))

@@ -35,6 +35,7 @@ from tests.support.producers.fake_kafka import FakeKafka
 pytestmark = pytest.mark.slow
 
 CANARY = "canary-7391"
+PATIENT_SECONDS = 5.0
 CARRIER = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", "B6", "9E"))
 WIDE = Collection("wide", Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75))
 SENT = re.compile(r"(\d+) reports? sent in \d+ packs? \(\d+ reports/s\)(?: to 127\.0\.0\.1:\d+)?(.*)")
@@ -80,6 +81,7 @@ class Producing:
         strict: bool = False,
         logs_unknown: bool = False,
         shows_unknown: bool = False,
+        wait: float = 0.3,
         **options: Any,
     ) -> None:
         """Run to the end, whatever that is."""
@@ -108,7 +110,7 @@ class Producing:
                 unknown=UnknownValues(
                     config.allowances[0].collection, "value", is_shown=shows_unknown, is_strict=strict
                 ),
-                timing=RunTiming(wait=0.3, stop=0.1),
+                timing=RunTiming(wait=wait, stop=0.1),
             )
 
     def reports(self) -> int:
@@ -310,11 +312,11 @@ def test_unknown_values_are_logged_only_on_request(producing: Producing) -> None
     for values in ("AA\n" * 5, f"{CANARY}\n" * 5):
         producing.path.write_text("value,who\n" + "".join(f"{v},{i}\n" for i, v in enumerate(values.split())))
         with capture_logs() as logs:
-            producing.run()
+            producing.run(wait=PATIENT_SECONDS)
         message.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.output()] + logs)
     assert message[0] == message[1]
     with capture_logs() as logs:
-        producing.run(logs_unknown=True)
+        producing.run(logs_unknown=True, wait=PATIENT_SECONDS)
     assert logs == [{"event": "values that the collection does not know", "count": 5, "log_level": "info"}]
 
 

@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 
 from deploy.produce.unknown_values import UnknownValues, unknown_in
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 
 LISTED = Collection("plan", KRR.from_epsilon(3, 1.0), values=("free", "team"), other=True)
 NUMBERS = Collection("age", KRR.from_epsilon(100, 1.0))
 HOT = Collection("meals", HotRappor.from_probabilities(2, 2, 0.5, 0.25, 0.75), values=("a", "b"))
+PAIR = Field("carrier", ("AA",), True), Field("origin", ("JFK",), True)
+ROUTE = Collection("route", PairKRR.from_epsilons(2, 2, 1.0, 1.0), pair_labels(*PAIR), fields=PAIR)
 BLOOM = Collection("site", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65))
 
 
@@ -24,6 +27,7 @@ BLOOM = Collection("site", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65
         (NUMBERS, [0, 99, 100, -1, 10**30], 3),
         (HOT, [["a"], ["a", "b"], ["a", "c"], []], 1),
         (BLOOM, ["anything"], 0),
+        (ROUTE, [("AA", "JFK"), ("AA", "x"), ("x", "JFK"), ("(other)", "JFK")], 3),
     ],
 )
 def test_values_that_are_not_listed_are_counted(collection: Collection, values: Any, unknown: int) -> None:

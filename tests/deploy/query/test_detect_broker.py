@@ -15,7 +15,7 @@ from aggregator.records.window_counts import WindowCounts
 from bench.poisoning.forgeries import SeededWords, krr_window, rappor_window
 from deploy.config.file import load
 from deploy.query.detect import detect
-from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from producers import wire
 from producers.randomization.randomizers import instantaneous, permanent
 from tests.support.deployments import Deployment

@@ -16,7 +16,7 @@ from deploy.query import past_windows, period_options
 from deploy.query.decode import decode
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
-from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from estimators.mechanisms.rappor import Rappor
 from tests.support.deploy.collection_texts import WHOLE
 
@@ -95,15 +95,13 @@ def test_rollup_prints_a_table_and_says_what_was_joined(past: Past) -> None:
     assert past.asked == [Period(START, START + 600)]
 
 
-def test_rollup_shows_the_remainder_like_watch(past: Past) -> None:
-    """Without an interval: at 0, its clipped ends would both be 0."""
+def test_rollup_shows_an_interval_of_the_remainder(past: Past) -> None:
+    """Like that of any value, since all are alike."""
     Path("deniable.yaml").write_text(WHOLE.replace(", other: false", "", 1))
     rows = {line.split()[0]: line.split()[1:] for line in run_rollup("carrier", *PERIOD).stdout.splitlines()}
-    _, error, sign, around = rows["(other)"]
-    assert sign == "±"
-    assert float(around) == pytest.approx(1.959964 * float(error), abs=2e-6)
-    assert len(rows["AA"]) == 5
-    assert "±" not in rows["AA"]
+    assert rows["(other)"] == rows["AA"]
+    _, error, low, high, _ = rows["(other)"]
+    assert float(high) - float(low) == pytest.approx(2 * 1.959964 * float(error), rel=1e-3)
 
 
 def test_rollup_shows_both_errors_where_clients_keep_noise(past: Past) -> None:
@@ -182,6 +180,15 @@ def test_too_few_reports_are_reported_in_both_forms(past: Past) -> None:
     assert few.stderr.endswith("with 56 reports, fewer than minimum_reports = 100; give a longer period\n")
 
 
+def test_remedy_for_windows_of_a_former_definition_is_its_file(past: Past) -> None:
+    """A longer period would not help: the windows are there, under another epsilon."""
+    past.reports, past.others = 3, {0xAB: 12, 0xCD: 1}
+    assert run_rollup("carrier", *PERIOD).stderr.endswith(
+        "with 21 reports, fewer than minimum_reports = 100; 13 windows are of other parameters: give the "
+        "collection file that they were counted under, or a period with more windows of this one\n"
+    )
+
+
 def test_decode_finds_new_candidates_in_the_past(past: Past) -> None:
     ended = run_decode(*PERIOD)
     assert ended.exit_code == 0, ended.output
@@ -210,12 +217,12 @@ def test_candidates_with_blanks_are_warned_of(past: Past) -> None:
     assert "blanks" not in run_decode(*PERIOD).stderr
 
 
-def test_decode_accepts_only_bloom_filters(past: Past) -> None:
+def test_decode_accepts_only_mechanisms_of_any_text(past: Past) -> None:
     ended = run_decode(*PERIOD, collection="carrier")
     assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
     assert ended.stderr == (
-        "Error: decode needs a collection with mechanism rappor, got carrier with k-rr, whose values "
-        "cannot change later; use deniable rollup carrier\n"
+        "Error: decode needs a collection with mechanism rappor, local-hash or local-hash-longitudinal, got "
+        "carrier with k-rr, whose values cannot change later; use deniable rollup carrier\n"
     )
 
 
@@ -252,21 +259,45 @@ def test_unfit_file_of_candidates_is_refused_without_its_content(
         (("--from", "202601"), "Error: --from must be whole seconds"),
         (
             ("--from", str(START), "--to", str(START)),
-            f"Error: --from must be before to ({START} in unix seconds), got {START}",
+            f"Error: --from must be before --to {START} (2026-01-31T00:00:00Z), got {START} (2026-",
         ),
+        (
+            ("--from", "2026-12-01T00:00Z", "--to", "2026-11-01T00:00:00Z"),
+            "Error: --from must be before --to 2026-11-01T00:00:00Z, got 2026-12-01T00:00Z "
+            "(2026-12-01T00:00:00Z)\n",
+        ),
+        (("--from", "9000-01-01T00:00:00Z"), "Error: --from must be before now (20"),
+        (("--to", "0"), "Error: --to must be after the beginning of 1970, got 0 (1970-01-01T00:00:00Z)\n"),
         (
             ("--from", str(START + 1), "--to", str(START + 119)),
             "Error: the period must hold at least 1 whole window of 60 s, got 2026-01-31T00:00:01Z to ",
         ),
         (("--from", str(START), "--last", "1d"), "Error: give either --from or --last"),
-        (("--last", "soon"), "must be a number with m, h, d or w, such as 90m, 24h, 7d, 4w, got 'soon'"),
-        (("--last", "0d"), "must be a number with m, h, d or w"),
+        (("--last", "soon"), "with m, h, d or w, such as 90m, 24h, 7d, 4w, got 'soon'"),
+        *(
+            (("--last", each), "must be a whole number from 1 to 999999 with m, h, d or w, such as ")
+            for each in ("0d", "-5d", "1000000d", "1.5h")
+        ),
     ],
 )
 def test_a_bad_period_is_wrong_usage(past: Past, period: tuple[str, ...], expected: str) -> None:
     for ended in (run_rollup("carrier", *period), run_decode(*period)):
         assert (ended.exit_code, ended.stdout, past.asked) == (2, "", [])
         assert expected in ended.stderr
+
+
+def test_help_states_the_default_of_each_command() -> None:
+    """`export` takes all without a period, `rollup` and `decode` the last day."""
+    pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
+    from deploy.query.export import export
+
+    texts = [
+        " ".join(CliRunner().invoke(each, ["--help"]).stdout.split()) for each in (export, rollup, decode)
+    ]
+    expected = ["[default: all that there is; 1d with --to]", "[default: 1d]", "[default: 1d]"]
+    assert [
+        text.split("7d, 4w. ")[1][: len(each)] for text, each in zip(texts, expected, strict=True)
+    ] == expected
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     broker, worker = again.children()
     os.kill(worker, signal.SIGKILL)
     assert again.process.wait(60) == 1
-    assert "Error: the worker ended by itself; the end of " in again.output()
+    assert "Error: the worker was ended by signal 9; the end of " in again.output()
     assert wait_until(lambda: state_of(broker) == "Z")
 
 
@@ -96,7 +96,7 @@ def test_edge_and_relay_run_with_it_and_an_edit_reaches_them(
     relay = next(pid for pid in again.children() if "\0relay\0" in Path(f"/proc/{pid}/cmdline").read_text())
     os.kill(relay, signal.SIGKILL)
     assert again.process.wait(60) == 1
-    assert "Error: the relay ended by itself; the end of " in again.output()
+    assert "Error: the relay was ended by signal 9; the end of " in again.output()
 
 
 def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:

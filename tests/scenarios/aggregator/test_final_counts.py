@@ -8,9 +8,9 @@ from aggregator.estimation.estimator import Estimator
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_values import Published
 from aggregator.partition.checkpoint import compose, take
-from aggregator.partition.ledger_store import Outgoing
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import FinalWindow, decode_page, join_pages
+from aggregator.topics.transaction_batches import Outgoing
 from estimators.collection import Collection
 from tests.support.aggregator.builders import (
     COLLECTIONS,

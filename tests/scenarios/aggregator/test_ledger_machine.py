@@ -15,9 +15,19 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.ledger import pack_ids, row_keys, row_values
 from aggregator.ledger.ledger import Ledger
+from aggregator.ledger.runs.run import Run
 from aggregator.partition.checkpoint import compose, take
 from producers import wire
-from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, new_estimator, new_ledger, pack_of
+from tests.support.aggregator.builders import (
+    FRUIT,
+    PLACE,
+    T0,
+    TOPICS,
+    LogRecord,
+    new_estimator,
+    new_ledger,
+    pack_of,
+)
 from tests.support.aggregator.ledger_model import Event, Model, check_equal
 
 COLLECTION = st.sampled_from([FRUIT, PLACE])
@@ -99,14 +109,23 @@ class Machine(RuleBasedStateMachine):
     def kill(self, worker: int) -> None:
         self.owners.pop(worker, None)
 
-    @rule(worker=WORKER, back=st.integers(0, 9), records=st.integers(1, 30))
-    def deliver(self, worker: int, back: int, records: int) -> None:
-        """Faust delivers some records, repeating the last ones; the gate passes those after the position."""
+    @rule(worker=WORKER, back=st.integers(0, 9), records=st.integers(1, 30), at_once=st.booleans())
+    def deliver(self, worker: int, back: int, records: int, at_once: bool = True) -> None:
+        """Faust delivers some records, repeating the last ones; the gate passes those after the position.
+
+        They are counted as one run, or one by one.
+        """
         ledger = self.owners[self.serving(worker)][1]
         start = max(0, ledger.position - back)
-        for offset, event in enumerate(self.log[start : ledger.position + records], start):
-            if offset == ledger.position:
-                ledger.apply(offset, event.append_ms, event.record)
+        found = [
+            LogRecord(offset, event.append_ms, event.record)
+            for offset, event in enumerate(self.log[start : ledger.position + records], start)
+            if offset >= ledger.position
+        ]
+        if found and at_once:
+            ledger.apply_run(Run.of(found))
+        for each in [] if at_once else found:
+            ledger.apply(each.offset, each.timestamp, each.value or b"")
 
     @rule(worker=WORKER, packs=MANY, publishes=st.booleans())
     def go_on(self, worker: int, packs: int, publishes: bool) -> None:

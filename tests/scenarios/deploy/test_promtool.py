@@ -20,6 +20,14 @@ from tests.support.processes import wait_until
 
 CLIENTS = 600
 SETTLE_SECONDS = 40
+NUMBER = """\
+  - {name: delay, mechanism: number, minimum: 0, maximum: 100, epsilon: 4.0, window_seconds: 3600,
+     grace_seconds: 1, budget: none}
+"""
+PAIR = """\
+  - {name: carrier-origin, mechanism: k-rr-pair, epsilon: 4, window_seconds: 3600, grace_seconds: 1,
+     fields: [{name: carrier, values: [AA]}, {name: origin, values: [JFK]}], budget: none}
+"""
 BUDGET = "{epsilon: 8, delta: 1e-6, period_seconds: 86400}"
 CANARY = """\
   - {name: canary, mechanism: k-rr, size: 2, other: false, epsilon: 2.0, canary: true, window_seconds: 2,
@@ -57,11 +65,11 @@ def reported(metrics: str, sample: str) -> bool:
 
 @pytest.fixture(scope="module")
 def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Metrics of a worker and a producer after estimates of two collections."""
+    """Metrics of a worker and a producer after estimates of five collections."""
     made = Deployment(tmp_path_factory.mktemp("metrics"), broker, f"test-{uuid4().hex[:12]}-")
     file = made.folder / "deniable.yaml"
     collections = file.read_text(encoding="utf-8").replace("budget: none", f"budget: {BUDGET}", 1)
-    file.write_text(collections + CANARY, encoding="utf-8")
+    file.write_text(collections + NUMBER + PAIR + CANARY, encoding="utf-8")
     assert made.run("topics", "create").returncode == 0
     lines = "".join(f"client-{i},{'AA' if i % 3 else 'B6'}\n" for i in range(CLIENTS))
     (made.folder / "flights.csv").write_text("who,carrier\n" + lines)
@@ -76,6 +84,17 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             "produce", "place", "--format", "jsonl", "--field", "where", "--no-clients", given=places
         )
         assert sent.returncode == 0, sent.stderr
+        delays = b'{"minutes": 12}\n' * CLIENTS
+        sent = made.run(
+            "produce", "delay", "--format", "jsonl", "--field", "minutes", "--no-clients", given=delays
+        )
+        assert sent.returncode == 0, sent.stderr
+        pairs = b'{"carrier": "AA", "origin": "JFK"}\n' * CLIENTS
+        fields = ["--field", "carrier", "--second-field", "origin"]
+        sent = made.run(
+            "produce", "carrier-origin", "--format", "jsonl", *fields, "--no-clients", given=pairs
+        )
+        assert sent.returncode == 0, sent.stderr
         worker = made.address("worker.log")
         has_metrics = wait_until(lambda: "metrics: " in made.output("producer.log"), 120)
         assert has_metrics, made.output("producer.log")
@@ -83,6 +102,8 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         shown = [
             r'estimate_reports\{collection="carrier"\}',
             r'estimate_reports\{collection="place"\}',
+            r'estimate_quantile\{collection="delay",',
+            r'estimate_independence_p_value\{collection="carrier-origin"\}',
             r'windows\{collection="carrier",state="final"\} [1-9]',
             r'budget_used_bound_ratio\{collection="carrier"\}',
             r'canary_chi_square\{collection="canary"\}',

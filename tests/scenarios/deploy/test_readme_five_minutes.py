@@ -86,7 +86,7 @@ def test_values_of_a_file_become_a_final_estimate(
 
 
 def test_python_example_prints_what_it_says(folder: tuple[Path, Mapping[str, str]]) -> None:
-    (code,) = re.findall("```python\n(.*?)```", SECTION, re.DOTALL)
+    code, _ = re.findall("```python\n(.*?)```", SECTION, re.DOTALL)
     (message,) = re.findall(r"# (Receipt\(.*\))", code)
     home, _environment = folder
     (home / "example.py").write_text(code)

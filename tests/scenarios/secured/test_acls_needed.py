@@ -11,10 +11,11 @@ from aiokafka import AIOKafkaConsumer
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLFilter, ACLPermissionType, ResourcePatternFilter
 
-from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.partition.ledger_store import LedgerStore
 from aggregator.topics.collection_publisher import CollectionPublisher
 from aggregator.topics.partition_reader import read_rows
 from aggregator.topics.topic_reader import records_since
+from aggregator.topics.transaction_batches import Outgoing
 from aggregator.views.latest_estimates import LatestEstimates
 from deploy.cluster.permissions import acls as acl_setup
 from deploy.cluster.permissions.findings import missing, topic_operations

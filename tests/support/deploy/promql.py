@@ -68,6 +68,10 @@ def _aggregated(expression: ast.AggregateExpr, series: dict[str, frozenset[str]]
 def _called(call: ast.Call, series: dict[str, frozenset[str]]) -> frozenset[str] | None:
     found = [labels for each in call.args if (labels := labels_of(each, series)) is not VALUE]
     result = found[0] if found else VALUE
+    if call.func.name == "label_replace" and result is not VALUE:
+        _, target, _, source, _ = call.args
+        _need({source.val}, result, call.prettify())
+        return result | {target.val}
     if call.func.name == "histogram_quantile" and result is not VALUE:
         _need({"le"}, result, call.prettify())
         return result - {"le"}

@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.partition.ledger_store import LedgerStore
 from aggregator.topics.collection_publisher import CollectionPublisher
+from aggregator.topics.transaction_batches import Outgoing
 from deploy.cli.commands import deniable
 from deploy.cluster.connection.probe import RefusedError
 from deploy.cluster.permissions.roles import Role

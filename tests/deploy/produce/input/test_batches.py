@@ -47,6 +47,16 @@ def test_csv_columns_are_found_by_name() -> None:
     assert read(csv(), "client,value\nann,AA\n") == (["AA"], None)
 
 
+def test_pairs_are_read_from_two_columns_or_fields() -> None:
+    feed = InputBatches("csv", "from", None, input_values.text_pair, second_field="to")
+    assert read(feed, "to,x,from\nJFK,1,AA\n,2,\nLGA\n") == ([("AA", "JFK"), ("", "")], None)
+    assert (feed.used, feed.skipped) == (2, 1)
+    assert feed.options == "--field from, --second-field to"
+    feed = InputBatches("jsonl", "from", None, input_values.text_pair, second_field="to")
+    lines = '{"from": "AA", "to": 7}\n{"from": "AA"}\n{"to": null, "from": [1]}\n'
+    assert read(feed, lines) == ([("AA", "7"), ("[1]", "null")], None)
+
+
 def test_csv_roundtrips() -> None:
     """Quoted line ends, a byte order mark, empty texts and spaces: nothing is changed or left out."""
     text = '\ufeffvalue,x\r\n"a\r\nb",1\r\n,2\r\n é ,3\r\n"say ""hi""",4\r\n'

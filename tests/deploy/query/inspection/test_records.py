@@ -172,14 +172,14 @@ def test_published_collection_is_reported() -> None:
 
 
 def test_estimate_is_reported_without_its_columns_unless_asked_for() -> None:
-    made = record(["AA", "B6"], [0.9, 0.01], omitted=7, other=Other(0.09, None))
+    made = record(["AA", "B6"], [0.9, 0.01], omitted=7, other=Other(0.09, None, 0.0, 1.0))
     stored = Stored(encode_estimate(made), made.key)
     short, whole = said("estimates", stored), said("estimates", stored, payload=True)
     assert whole == {"kind": "estimate"} | json.loads(stored.value or b"")
     assert (short["values"], short["significant"], short["other"]) == (
         2,
         1,
-        {"frequency": 0.09, "std_error": None},
+        {"frequency": 0.09, "std_error": None, "low": 0.0, "high": 1.0},
     )
     assert short.keys() == whole.keys() - {"frequency", "count", "std_error", "low", "high"}
 

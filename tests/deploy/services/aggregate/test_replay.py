@@ -1,10 +1,11 @@
 """What `replay` says where there is nothing to compare."""
 
 import pytest
+from click.testing import CliRunner
 
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.maintenance.replay import Comparison, ReplayError
-from deploy.services.aggregate.replay import _compare
+from deploy.services.aggregate.replay import _compare, replay
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,11 @@ def test_why_nothing_is_compared_is_reported(whole_from: int, message: str) -> N
     with pytest.raises(ReplayError) as caught:
         _compare(Comparison(0, 5, 0, whole_from, 0, MergedCounts(), 0))
     assert str(caught.value) == f"nothing to compare: {message}"
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "soon"])
+def test_wait_that_is_no_length_of_time_is_wrong_usage(seconds: str) -> None:
+    """`nan` is neither below 0 nor above it, and would end the wait at once."""
+    ended = CliRunner().invoke(replay, ["--wait", seconds, "--config", "absent.yaml"])
+    assert ended.exit_code == 2
+    assert "Invalid value for '--wait'" in ended.stderr

@@ -81,6 +81,7 @@ def test_try_files_have_the_page_and_the_client(monkeypatch, tmp_path):
         "page/page.js",
         "page/notes.txt",
         "client/deniable.min.js",
+        "client/mechanisms.min.js",
         "client/x.js",
     ):
         path = tmp_path / name
@@ -90,6 +91,7 @@ def test_try_files_have_the_page_and_the_client(monkeypatch, tmp_path):
         b"/try": "index.html",
         b"/try/page.js": "page.js",
         b"/try/deniable.js": "deniable.min.js",
+        b"/try/mechanisms.js": "mechanisms.min.js",
     }
 
 

@@ -64,6 +64,15 @@ def test_batches_that_are_not_committed_need_not_be_sent(log: Log) -> None:
     assert 0 < len(half.packs) < len(recount(log).packs)
 
 
+def test_reports_that_leave_in_batches_that_are_not_committed_are_held(log: Log) -> None:
+    ends = list(fold_log(log).packs)
+    sums = set()
+    for committed in (0, *ends[:: len(ends) // 8], ends[-1]):
+        found = recount(log, committed)
+        sums.add(sum(pack.reports for pack in found.packs.values()) + found.held.total())
+    assert len(sums) == 1
+
+
 def test_missing_packs_are_named_by_window_and_reason(log: Log) -> None:
     absent, changed, late, *others = packs_of(log)
     judge = judged(log, others)

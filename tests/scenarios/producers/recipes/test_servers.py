@@ -25,6 +25,8 @@ STARTED = 300
 LAST_SECONDS = 0.5
 #: A client's thread may see an answer so much later than it was sent.
 SEEN_SECONDS = 0.05
+#: Characters before and after the first traceback of a server that answered 500.
+SHOWN = 2000
 
 UVICORN = ("uvicorn",)
 SYNC = ("gunicorn",)
@@ -69,6 +71,9 @@ def run(
     with serve(line, folder, options) as server, Visitors(server.port) as visitors:
         visitors.wait(requests)
         end(server, visitors)
+    if visitors.others:
+        before, found, after = server.log.partition("Traceback")
+        print(before[-SHOWN:], found, after[:SHOWN])  # noqa: T201
     return visitors
 
 

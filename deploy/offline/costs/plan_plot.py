@@ -7,14 +7,19 @@ import click
 import numpy as np
 
 from estimators.mechanisms.mechanism import Mechanism
-from estimators.planning import LARGEST_REPORTS, smallest_detectable
+from estimators.planning import LARGEST_REPORTS, Unlisted, smallest_detectable
 
 _POINTS = 61
 _DECADES = 2  # on either side of the number of reports asked for
 
 
 def save_plot(
-    path: Path, mechanisms: Mapping[str, Mechanism], values: int, epsilon: float, reports: int
+    path: Path,
+    mechanisms: Mapping[str, Mechanism],
+    values: int,
+    privacy: str,
+    reports: int,
+    unlisted: Unlisted,
 ) -> None:
     """Write a PNG with one curve for each mechanism, around the number of reports.
 
@@ -23,8 +28,9 @@ def save_plot(
     path : file to write.
     mechanisms : by name.
     values : number of values.
-    epsilon : for the title.
+    privacy : for the title, such as epsilon 1.
     reports : number of reports to mark.
+    unlisted : reports of strings that are not listed.
 
     Raises
     ------
@@ -38,13 +44,13 @@ def save_plot(
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for name, mechanism in mechanisms.items():
-        found = [smallest_detectable(mechanism, round(number), values) for number in numbers]
+        found = [smallest_detectable(mechanism, round(number), values, unlisted) for number in numbers]
         axes.loglog(numbers, np.where(np.isfinite(found), found, np.nan), label=name)
     axes.axvline(reports, color="gray", linestyle=":", label=f"{reports:,} reports")
     axes.set(
         xlabel="reports",
         ylabel="smallest detectable frequency",
-        title=f"{values:,} values, epsilon {epsilon:g}",
+        title=f"{values:,} values, {privacy}",
     )
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()

@@ -1,0 +1,16 @@
+"""Where analysts work: estimates and final windows as Arrow tables, in files, and compared.
+
+A library without clock and commands: it does not read the collection file, whose content callers pass in.
+May import `estimators`, `producers` and `aggregator`; of `producers` only `wire` and `transport.cluster`.
+Begin with `tables/arrow_table.py`.
+
+errors          what cannot be read, written or compared
+arguments       checks of the types that callers give
+periods         the period that a caller asks for
+tables          columns of estimates and of windows, and the table that callers get
+sources         the topics, files and workers that tables are read from
+export          files that hold each window once, whatever is killed
+rollup_table    a roll-up as a table
+differences     shares compared, with intervals and a false-discovery rate
+comparison      which shares differ between two periods
+"""

@@ -1,0 +1,4 @@
+"""Files that hold each window once, whatever is killed: Parquet or CSV, by collection and day.
+
+May import `errors`, `periods`, `tables` and `sources`. Begin with `day_files`.
+"""

@@ -1,0 +1,62 @@
+"""A roll-up as a table, with the figures of `deniable rollup --json` and `deniable decode --json`."""
+
+from typing import Any
+
+import msgspec
+
+from aggregator.history.rollup import RollUpRecord
+from aggregator.records.estimate import EstimateRecord
+from analysis.errors import arrow
+from analysis.tables.arrow_table import ArrowTable
+from analysis.tables.estimate_table import OTHER
+
+COLUMNS = ("frequency", "low", "high", "std_error", "significant", "count")
+
+
+def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
+    """Return a row for each value.
+
+    `frequency`, `low`, `high`, `std_error`, `significant` and `count` take every report for another client's;
+    the same columns with `shared_` before them also hold if the same clients report in every window.
+
+    Parameters
+    ----------
+    record : with both estimates.
+    other : True for a last row, `(other)`, of the reports in none of the values.
+
+    Returns
+    -------
+    ArrowTable whose `about` is the record without its columns.
+
+    Raises
+    ------
+    ValueError if the record has no estimate.
+    """
+    if record.independent is None or record.shared is None:
+        raise ValueError("a roll-up must have estimates, got none: it has fewer reports than minimum_reports")
+    pa = arrow("a table of a roll-up")
+    independent, shared = record.independent, record.shared
+    rest = other and (independent.other is not None)
+    columns: dict[str, Any] = {"value": pa.array([*independent.values, *([OTHER] if rest else [])], "string")}
+    for prefix, estimate in (("", independent), ("shared_", shared)):
+        for name in COLUMNS:
+            kind = pa.bool_() if name == "significant" else pa.float64()
+            values = [*getattr(estimate, name), *([_of_rest(estimate, name)] if rest else [])]
+            columns[f"{prefix}{name}"] = pa.array(values, kind)
+    places = len(independent.values)
+    unreliable: list[bool | None] = [*independent.unreliable] or [None] * places
+    columns["unreliable"] = pa.array(unreliable + [None] * rest, pa.bool_())
+    columns["is_other"] = pa.array([False] * places + [True] * rest, pa.bool_())
+    about = msgspec.to_builtins(record)
+    for estimate in (about["independent"], about["shared"]):
+        for name in ("values", *COLUMNS, "misfit_error", "unreliable"):
+            del estimate[name]
+    return ArrowTable(pa.table(columns), about)
+
+
+def _of_rest(estimate: EstimateRecord, name: str) -> float | None:
+    rest = estimate.other
+    if rest is None or name == "significant":
+        return None
+    share: float | None = rest.frequency * estimate.reports if name == "count" else getattr(rest, name)
+    return share

@@ -1,0 +1,128 @@
+"""Reads estimates and windows from their topics, `read_committed`.
+
+Rule: of a record only its head is parsed to decide whether it is wanted: provisional estimates outnumber
+final ones. A head that is not as our workers write it is decoded in full.
+"""
+
+import asyncio
+import re
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import msgspec
+
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import CLOCKS_MILLISECONDS
+from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from aggregator.topics.names import Topics
+from aggregator.topics.topic_reader import records_since
+from analysis.sources.newest import NewestEstimates
+from estimators.collection import Collection
+from producers.transport.cluster import Cluster
+from producers.wire import EARLY_SECONDS
+
+HEAD = re.compile(
+    rb'\{"version":1,"collection":"([^"\\\n]*)","fingerprint":"([0-9a-f]{16})","window_start":([0-9]{1,12}),'
+    rb'"window_end":([0-9]{1,12}),"revision":[0-9]{1,18},"final":(true|false),'
+)
+
+
+@dataclass
+class EstimateFilter:
+    """Which records of the topic are wanted, and how many are not.
+
+    Parameters
+    ----------
+    name : of the collection.
+    fingerprint : of its parameters, in hex; None for any.
+    period : that contains the windows entirely.
+    provisional : whether estimates that are not final are wanted.
+    others : windows of the same name and period under other parameters, by fingerprint.
+    foreign : records of the collection's key that are no estimates of this version.
+    named : collections of the records, whatever their key.
+    """
+
+    name: str
+    fingerprint: str | None
+    period: Period
+    provisional: bool = False
+    others: dict[str, set[int]] = field(default_factory=dict)
+    foreign: int = 0
+    named: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._name = self.name.encode()
+        self._prefix = self._name + b"/"
+
+    def wanted(self, key: bytes | None, value: bytes | None) -> bytes | None:
+        """Return the record's JSON if it is wanted."""
+        if key is None or value is None or not key.startswith(self._prefix):
+            return None
+        head = HEAD.match(value)
+        if head is None or b"\n" in value:  # records are converted a line each
+            return self._decoded(value)
+        name, fingerprint, start, end, final = head.groups()
+        self.named.add(name.decode())
+        if name != self._name:
+            return None
+        is_wanted = self._is_wanted(fingerprint.decode(), int(start), int(end), final == b"true")
+        return value if is_wanted else None
+
+    def _decoded(self, value: bytes) -> bytes | None:
+        try:
+            record: EstimateRecord = decode_estimate(value)
+        except msgspec.DecodeError:
+            self.foreign += 1
+            return None
+        self.named.add(record.collection)
+        is_wanted = record.collection == self.name and self._is_wanted(
+            record.fingerprint, record.window_start, record.window_end, record.final
+        )
+        return encode_estimate(record) if is_wanted else None
+
+    def _is_wanted(self, fingerprint: str, start: int, end: int, final: bool) -> bool:
+        if not (self.period.start <= start and end <= self.period.end and (final or self.provisional)):
+            return False
+        if self.fingerprint is not None and fingerprint != self.fingerprint:
+            self.others.setdefault(fingerprint, set()).add(start)
+            return False
+        return True
+
+
+async def read_topic_estimates(
+    cluster: Cluster, topics: Topics, wanted: EstimateFilter, since_ms: int | None = None
+) -> NewestEstimates:
+    """Read what is wanted of the topic `estimates`.
+
+    Parameters
+    ----------
+    cluster, topics : of the deployment.
+    wanted : gets the numbers of what is not.
+    since_ms : first append time, unix milliseconds; None: the earliest at which a window of the period, or a
+        report for it, can have been counted.
+
+    Raises
+    ------
+    KafkaError, TimeoutError.
+    """
+    newest = NewestEstimates()
+    if since_ms is None:
+        since_ms = max(0, (wanted.period.start - EARLY_SECONDS) * 1000 - CLOCKS_MILLISECONDS)
+    loop = asyncio.get_running_loop()
+    converting: asyncio.Future[None] | None = None
+    async with aclosing(records_since(cluster, topics.estimates, topics.partitions, since_ms)) as records:
+        async for _, record in records:
+            value = wanted.wanted(record.key, record.value)
+            if value is not None and newest.add(value):
+                if converting is not None:
+                    await converting
+                converting = loop.run_in_executor(None, newest.convert, newest.taken())
+    if converting is not None:
+        await converting
+    await loop.run_in_executor(None, newest.convert, newest.taken())
+    return newest
+
+
+def filter_of(collection: Collection, period: Period, *, provisional: bool) -> EstimateFilter:
+    """Return what is wanted of a collection of the file: estimates under its parameters."""
+    return EstimateFilter(collection.name, f"{collection.fingerprint:016x}", period, provisional)

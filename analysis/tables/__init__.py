@@ -1,0 +1,4 @@
+"""Columns of estimates and of windows, and the table that callers get.
+
+May import `errors`. Begin with `arrow_table`.
+"""

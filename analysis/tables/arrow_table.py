@@ -1,0 +1,86 @@
+"""The table that callers get: an Arrow table that converts itself to pandas and polars."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.errors import AnalysisError, arrow, needed
+
+
+class ArrowTable:
+    """An Arrow table. Every attribute of `pyarrow.Table` works on it, and DuckDB, polars and pandas take it.
+
+    Parameters
+    ----------
+    arrow : the pyarrow.Table.
+    about : what the table holds, as a dict for JSON: which windows were read, and which are missing.
+    """
+
+    def __init__(self, arrow: Any, about: Mapping[str, Any]) -> None:
+        self.arrow = arrow
+        self.about = dict(about)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Return a pandas.DataFrame; options are those of pyarrow.Table.to_pandas.
+
+        Raises
+        ------
+        AnalysisError if pandas is not installed.
+        """
+        needed("pandas", "to_pandas", "pip install pandas")
+        return self.arrow.to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """Return a polars.DataFrame.
+
+        Raises
+        ------
+        AnalysisError if polars is not installed.
+        """
+        return needed("polars", "to_polars", "pip install polars").from_arrow(self.arrow)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.arrow.__arrow_c_stream__(requested_schema)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "arrow":  # copy and pickle look for these before __init__
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.arrow, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.arrow[key]
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ArrowTable):
+            return bool(self.arrow.equals(other.arrow)) and self.about == other.about
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # as a pyarrow.Table, it is not hashable
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.arrow.column_names)
+        return f"<{type(self).__name__} of {len(self):,} rows: {columns}>"
+
+
+def checked_columns(found: Any, expected: Any, where: str) -> Any:
+    """Return a table with the expected columns in their order and types; AnalysisError if one is absent.
+
+    Parameters
+    ----------
+    found : pyarrow.Table.
+    expected : pyarrow.Schema.
+    where : the file, for the message.
+    """
+    pa = arrow("reading a table")
+    absent = [name for name in expected.names if name not in found.column_names]
+    if absent:
+        raise AnalysisError(
+            f"{where} must have the columns of deniable export, and lacks {', '.join(absent)}: name a folder "
+            "that deniable export has written"
+        )
+    try:
+        return found.select(expected.names).cast(expected)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise AnalysisError(f"{where} has columns of other types than deniable export writes") from error

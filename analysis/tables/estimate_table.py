@@ -1,0 +1,51 @@
+"""Columns of a table of estimates: a row for each value of each window."""
+
+from typing import Any
+
+from analysis.errors import arrow
+
+#: The name of the row of all reports in none of the values, which has `is_other`.
+OTHER = "(other)"
+
+
+def estimate_schema() -> Any:
+    """Return the pyarrow.Schema of estimates.
+
+    Times are in UTC, ends excluded. `frequency`, `std_error`, `low` and `high` are fractions of all reports;
+    `std_error` is null where no error can be stated, `significant` where nothing was tested. `misfit_error`
+    and `unreliable` are null except for RAPPOR of any text. `reports` is of the window, and repeated on each
+    of its rows, as are the columns after it.
+    """
+    pa = arrow("a table of estimates")
+    moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
+    repeated = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        [
+            ("collection", repeated),
+            ("window_start", moment),
+            ("window_end", moment),
+            ("value", text),
+            ("frequency", number),
+            ("low", number),
+            ("high", number),
+            ("std_error", number),
+            ("significant", pa.bool_()),
+            ("count", number),
+            ("is_other", pa.bool_()),
+            ("misfit_error", number),
+            ("unreliable", pa.bool_()),
+            ("reports", pa.int64()),
+            ("final", pa.bool_()),
+            ("revision", pa.int64()),
+            ("mechanism", repeated),
+            ("estimator", repeated),
+            ("epsilon", number),
+            ("fingerprint", repeated),
+        ]
+    )
+
+
+def repeated_text(codes: Any, texts: list[str]) -> Any:
+    """Return a dictionary array: the text of each code, int32 (n,)."""
+    pa = arrow("a table of estimates")
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))

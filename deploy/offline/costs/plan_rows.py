@@ -1,0 +1,49 @@
+"""What `plan` says of a mechanism."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class NumberPlan:
+    """The expected accuracy of the median of a number, asked by Square Wave.
+
+    Parameters
+    ----------
+    epsilon : privacy loss of one report, exact.
+    shuffled : that of one among shuffled ones, at the wanted delta; None unless wanted.
+    median_std_error : standard error of the median of numbers spread evenly, fraction of their range.
+    reports_needed : number of reports for the wanted standard error, of that; None if none is enough.
+    """
+
+    epsilon: float
+    median_std_error: float
+    reports_needed: int | None
+    shuffled: float | None = None
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """The expected accuracy of one mechanism; a column of the record, a line of the table.
+
+    Parameters
+    ----------
+    mechanism : name.
+    epsilon : privacy loss of one report, exact.
+    shuffled : that of one among shuffled ones, at the wanted delta; None unless wanted.
+    std_error : of a rare value's frequency, fraction of all reports.
+    smallest_detectable : frequency found with probability 0.9; None if there is none.
+    reports_needed : number of reports for the wanted standard error; None if no number suffices.
+    """
+
+    mechanism: str
+    epsilon: float
+    std_error: float
+    smallest_detectable: float | None
+    reports_needed: int | None
+    shuffled: float | None = None
+
+
+def fields_of(plan: PlanRow | NumberPlan) -> dict[str, Any]:
+    """Return its fields, without the epsilon of shuffled reports unless it is wanted."""
+    return {name: value for name, value in asdict(plan).items() if (name, value) != ("shuffled", None)}

@@ -1,0 +1,33 @@
+"""Read a topic for a caller that may be in a notebook, whose event loop runs already."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from deploy.cluster.topics import setup as topic_setup
+from deploy.config.file import Configuration
+
+T = TypeVar("T")
+
+
+def read_topic(loaded: Configuration, topic: str, read: Callable[[], Coroutine[None, None, T]]) -> T:
+    """Check that a topic can be read, and run the coroutine that reads it to its end.
+
+    Both run in a thread of their own if this one has a running event loop.
+
+    Raises
+    ------
+    TopicSetupError, UnreachableError, and errors of the coroutine.
+    """
+
+    def work() -> T:
+        topic_setup.require_readable(loaded.cluster, loaded.topics, topic)
+        return asyncio.run(read())
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="deniable-read") as thread:
+        return thread.submit(work).result()

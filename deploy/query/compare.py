@@ -1,0 +1,102 @@
+"""`deniable compare`: which shares differ between two periods."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from aggregator.history.periods import Period
+from analysis.comparison import ComparisonRecord
+from analysis.errors import AnalysisError
+from analysis.periods import named_period
+from deploy.cli.options import NumberRange, config_option, servers_option
+from deploy.config.file import load
+from deploy.offline.estimate_table import LEAST_P_VALUE, SHOWN, p_value_text, printable_name
+from deploy.query.past_windows import json_option
+from deploy.query.roll_ups import comparison
+
+
+class NamedPeriod(click.ParamType):
+    """A period: START/END, a day or a month."""
+
+    name = "PERIOD"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Period:
+        """Return the period."""
+        try:
+            return named_period(str(value))
+        except AnalysisError as error:
+            self.fail(str(error), parameter, context)
+
+
+@click.command()
+@click.argument("collection")
+@click.option(
+    "--between",
+    "first",
+    type=NamedPeriod(),
+    required=True,
+    help="First period: START/END in ISO 8601, a day such as 2026-01-31, or a month such as 2026-01, in "
+    "local time.",
+)
+@click.option("--and", "second", type=NamedPeriod(), required=True, help="Second period, as --between.")
+@click.option(
+    "--rate",
+    type=NumberRange(1e-9, 0.5),
+    default=0.05,
+    show_default=True,
+    help="Expected share of false discoveries among the differences marked with *, at most.",
+)
+@json_option
+@config_option
+@servers_option
+def compare(
+    collection: str,
+    first: Period,
+    second: Period,
+    rate: float,
+    as_json: bool,
+    config: Path,
+    bootstrap_servers: str | None,
+) -> None:
+    """Find which shares differ between two periods, from their final windows.
+
+    Example: deniable compare carrier --between 2026-01 --and 2026-02
+    """
+    loaded = load(config, bootstrap_servers)
+    record = comparison(loaded, loaded.collection(collection), (first, second), rate)
+    if as_json:
+        click.echo(msgspec.json.encode(record))
+    else:
+        click.echo("\n".join(lines_of(record)))
+
+
+def lines_of(record: ComparisonRecord) -> list[str]:
+    """Return a table for people: the largest differences in standard errors first."""
+    order = sorted(range(len(record.values)), key=lambda place: record.p_value[place])[:SHOWN]
+    names = {place: printable_name(record.values[place]) for place in order}
+    width = max(len("value"), *map(len, names.values()))
+    found = sum(record.significant)
+    lines = [
+        f"{record.between}: {record.reports[0]:,} reports in {record.windows[0]:,} windows",
+        f"{record.other_period}: {record.reports[1]:,} reports in {record.windows[1]:,} windows",
+        f"{found} of {len(record.values)} shares differ (*); of those, at most {100 * record.rate:.3g} % "
+        "are expected to be false",
+        f"{'value':<{width}} {'first':>9} {'second':>9} {'difference':>10} {'low':>9} {'high':>9} {'p':>8}",
+    ]
+    for place in order:
+        figures = (record.first_share, record.second_share, record.difference, record.low, record.high)
+        first, second, difference, low, high = (column[place] for column in figures)
+        mark = " *" if record.significant[place] else ""
+        lines.append(
+            f"{names[place]:<{width}} {first:>9.6f} {second:>9.6f} {difference:>+10.6f} {low:>+9.6f} "
+            f"{high:>+9.6f} {_p_value_cell(record.p_value[place]):>8}{mark}"
+        )
+    if len(record.values) > SHOWN:
+        lines.append(f"and {len(record.values) - SHOWN} more; --json shows all")
+    return lines
+
+
+def _p_value_cell(p_value: float) -> str:
+    return f"{p_value:.2g}" if p_value >= LEAST_P_VALUE else p_value_text(p_value).removeprefix("p ")

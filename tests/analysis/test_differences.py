@@ -1,0 +1,134 @@
+"""Differences of shares: intervals that cover, and no more false discoveries than stated."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.differences import compare_shares, unbiased_shares
+from estimators.collection import Collection
+from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hot.decode import decode_hot
+from estimators.frequency import krr
+from estimators.frequency.pairs.estimate import estimate_pair
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.rappor_hot import HotRappor
+from tests.support.estimators.simulation import generator
+
+RUNS = 2000
+VALUES = 16
+MECHANISM = KRR.from_epsilon(VALUES, 1.0)
+SHARES = np.array([4000, 2500, 1500, 1000, 500, 250, 150, 50, 20, 10, 5, 5, 5, 5, 0, 0]) / 10_000
+FALSE_ALARM = 1e-6
+
+
+def reports_of(rng: np.random.Generator, truth: np.ndarray) -> np.ndarray:
+    """Counts of k-RR reports (RUNS, VALUES) of these fixed true counts."""
+    channel = np.full((VALUES, VALUES), MECHANISM.q) + np.eye(VALUES) * (MECHANISM.p - MECHANISM.q)
+    return sum(rng.multinomial(n, row / row.sum(), size=RUNS) for n, row in zip(truth, channel, strict=True))
+
+
+def side(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    estimate = krr.estimate(counts, MECHANISM)
+    unbiased = unbiased_shares(counts[None], counts.sum(keepdims=True), estimate, MECHANISM)
+    return unbiased, estimate.std_error
+
+
+@pytest.mark.slow
+def test_equal_shares_are_found_different_in_no_more_runs_than_stated() -> None:
+    """Of 10,000 and 100,000 reports. Without a true difference each discovery is false.
+
+    Fails by chance in one of a million runs of this test. Catches tests of each value alone, which find a
+    difference in half of the runs.
+    """
+    rng = generator(11)
+    first, second = (reports_of(rng, np.rint(SHARES * n).astype(int)) for n in (10_000, 100_000))
+    found = [compare_shares(side(a), side(b)) for a, b in zip(first, second, strict=True)]
+    most = int(stats.binom.isf(FALSE_ALARM, RUNS, 0.05))
+    assert sum(each.significant.any() for each in found) <= most
+    assert sum((each.p_value < 0.05).any() for each in found) > 2 * most
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_true_difference() -> None:
+    """Of every value, in 95 % of runs; by chance outside in one of a million runs of this test.
+
+    A standard error too small by a tenth covers in 92 %, and is caught.
+    """
+    rng = generator(5)
+    moved = SHARES.copy()
+    moved[[0, 2]] += (-0.05, 0.05)
+    first, second = (
+        reports_of(rng, np.rint(each * n).astype(int)) for each, n in ((SHARES, 20_000), (moved, 40_000))
+    )
+    covered, narrow = np.zeros(VALUES), np.zeros(VALUES)
+    for a, b in zip(first, second, strict=True):
+        found = compare_shares(side(a), side(b))
+        covered += (found.low <= moved - SHARES) & (moved - SHARES <= found.high)
+        narrow += np.abs(found.difference - (moved - SHARES)) <= 1.96 * 0.9 * found.std_error
+    low, high = (int(stats.binom.ppf(p, RUNS, 0.95)) for p in (FALSE_ALARM / 32, 1 - FALSE_ALARM / 32))
+    assert low <= covered.min()
+    assert covered.max() <= high
+    assert narrow.min() < low
+
+
+def test_large_differences_are_found_and_others_not() -> None:
+    truth = np.full(VALUES, 1000)
+    expected = [
+        np.rint(each * MECHANISM.p + (each.sum() - each) * MECHANISM.q).astype(np.int64)
+        for each in (truth, np.where(np.arange(VALUES) == 3, 9000, truth))
+    ]
+    found = compare_shares(*map(side, expected))
+    assert found.significant[3]
+    assert found.difference[3] == pytest.approx(9000 / 24_000 - 1 / 16, abs=1e-3)
+    assert (found.low[3] < found.difference[3], found.difference[3] < found.high[3]) == (True, True)
+
+
+def test_value_without_a_stated_error_is_never_found() -> None:
+    zeros, ones = np.zeros(2), np.ones(2)
+    found = compare_shares((zeros, np.array([np.inf, 0.01])), (ones, np.full(2, 0.01)))
+    assert found.significant.tolist() == [False, True]
+    assert (found.low[0], found.high[0], found.p_value[0]) == (-1, 1, 1)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -1.0])
+def test_rate_out_of_range_is_refused(rate: float) -> None:
+    with pytest.raises(ValueError, match=r"^rate must be in \(0, 1\), got "):
+        compare_shares((np.zeros(2), np.ones(2)), (np.zeros(2), np.ones(2)), rate)
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^shares and errors must have one length, got \[2, 2, 3, 3\]$"):
+        compare_shares((np.zeros(2), np.ones(2)), (np.zeros(3), np.ones(3)))
+
+
+def test_unbiased_shares_of_expected_counts_are_the_truth() -> None:
+    """Exactly, for each mechanism that has an unconstrained estimate."""
+    shares = np.array([0.5, 0.3, 0.2, 0.0])
+    longitudinal = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
+    for mechanism in (KRR.from_epsilon(4, 1.0), longitudinal):
+        counts = np.rint(1e12 * (shares * mechanism.contrast + mechanism.q)).astype(np.int64)
+        found = unbiased_shares(
+            counts[None], counts.sum(keepdims=True), krr.estimate(counts, mechanism), mechanism
+        )
+        assert found == pytest.approx(shares, abs=1e-10)
+
+
+def test_unbiased_shares_of_other_mechanisms_have_the_order_of_the_estimate() -> None:
+    rng = generator(2)
+    pair = PairKRR(KRR.from_epsilon(2, 2.0), KRR.from_epsilon(3, 2.0))
+    counts = rng.integers(1000, 2000, 6)
+    shares = unbiased_shares(counts[None], counts.sum(keepdims=True), estimate_pair(counts, pair), pair)
+    assert (len(shares), shares.sum()) == (6, pytest.approx(1))
+    hot = HotRappor.from_probabilities(5, 1, 0.25, 0.35, 0.65)
+    ones, sizes = rng.integers(3500, 6400, (1, hot.bits)), np.array([10_000])
+    found = unbiased_shares(ones, sizes, decode_hot(ones, sizes, hot), hot)
+    assert found == pytest.approx((ones[0, :5] / 1e4 - hot.p_star) / (hot.q_star - hot.p_star))
+    hashing = LocalHash.from_epsilon(2.0, 64)
+    hashed = rng.integers(50, 60, hashing.width)
+    estimate = decode_hashed(hashed, ["a", "b", "c"], hashing, 7)
+    found = unbiased_shares(hashed[None], hashed.sum(keepdims=True), estimate, hashing)
+    assert np.clip(found, 0, 1) == pytest.approx(estimate.frequency, abs=1e-4)
+    assert Collection(name="c", mechanism=hashing, candidates=("a",)).entries == 1

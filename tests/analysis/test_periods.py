@@ -1,0 +1,94 @@
+"""Periods in the forms that Python programs have them in."""
+
+import time
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pytest
+
+from aggregator.history.periods import LATEST, Period
+from analysis.errors import AnalysisError
+from analysis.periods import TimeGiven, named_period, period_between, seconds_of
+
+DAY = 86_400
+NOON = 1_769_860_800  # 2026-01-31T12:00Z
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Local time is that of the test."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        NOON,
+        float(NOON),
+        str(NOON),
+        "2026-01-31T12:00Z",
+        "2026-01-31T13:00+01:00",
+        "2026-01-31 12:00",
+        datetime(2026, 1, 31, 12, tzinfo=UTC),
+        datetime(2026, 1, 31, 12),
+    ],
+)
+def test_moment_is_read(moment: TimeGiven) -> None:
+    assert seconds_of("start", moment) == NOON
+    assert seconds_of("start", date(2026, 1, 31)) == NOON - DAY // 2
+
+
+@pytest.mark.parametrize(
+    "moment", [-1, 0.5, LATEST + 1, "noon", float("nan"), datetime(2026, 1, 1, 0, 0, 0, 1, UTC)]
+)
+def test_unfit_moment_is_refused(moment: TimeGiven) -> None:
+    with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999"):
+        seconds_of("start", moment)
+
+
+def test_period_without_bounds_is_all_time() -> None:
+    assert period_between(None, None, None, NOON, None) == Period(0, LATEST)
+    assert period_between(None, None, None, NOON, DAY) == Period(NOON - DAY, NOON)
+    assert period_between(None, NOON - 1, "2h", NOON, None) == Period(NOON - 7201, NOON - 1)
+    assert period_between(None, None, "4w", NOON + 0.9, None) == Period(NOON - 28 * DAY, NOON)
+    assert period_between(NOON - 5, None, None, NOON, None) == Period(NOON - 5, LATEST)
+
+
+def test_period_out_of_order_is_refused() -> None:
+    with pytest.raises(AnalysisError, match=r"^start must be before end: give an earlier start, got 2026-"):
+        period_between(NOON, NOON, None, NOON, None)
+    with pytest.raises(AnalysisError, match=r"^give either start or last$"):
+        period_between(NOON, None, "1d", NOON, None)
+    with pytest.raises(
+        AnalysisError, match=r"^last must be a text of a whole number from 1 to 999999 with .*, got 'soon'$"
+    ):
+        period_between(None, None, "soon", NOON, None)
+
+
+@pytest.mark.parametrize("moment", [[1], True, b"2026", 1j, float("nan"), 1e300])
+def test_time_of_another_type_is_refused_by_name(moment: object) -> None:
+    with pytest.raises(AnalysisError, match=r"^start must be "):
+        period_between(moment, None, None, NOON, None)  # type: ignore[arg-type]
+    assert period_between(np.int64(NOON - 5), NOON, None, NOON, None) == Period(NOON - 5, NOON)  # type: ignore[arg-type]
+
+
+def test_named_period_is_a_day_a_month_or_two_times() -> None:
+    day = NOON - DAY // 2
+    assert named_period("2026-01-31") == Period(day, day + DAY)
+    assert named_period("2026-01") == Period(day - 30 * DAY, day + DAY)
+    assert named_period("2025-12") == Period(day - 61 * DAY, day - 30 * DAY)
+    assert named_period("2026-01-31T12:00Z/2026-02-01") == Period(NOON, day + DAY)
+
+
+def test_day_of_a_clock_change_has_its_own_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    spring, autumn = named_period("2026-03-29"), named_period("2026-10-25")
+    assert (spring.end - spring.start, autumn.end - autumn.start) == (23 * 3600, 25 * 3600)
+
+
+@pytest.mark.parametrize("text", ["", "2026", "2026-13", "yesterday", "2026-02-30"])
+def test_other_names_of_periods_are_refused(text: str) -> None:
+    with pytest.raises(AnalysisError):
+        named_period(text)
