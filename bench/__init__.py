@@ -1,7 +1,8 @@
 """Benchmarks, run by `make bench` and its like.
 
 `comparison` measures this project beside its peers; `aggregator`, `devices`, `estimators` and `poisoning`
-measure one thing in depth, `installed` the cost of installing and importing. Their figures are in `results`
-and in docs.
-May import `estimators`, `producers`, `relay`, `edge`, `aggregator` and `deploy`. Begin with `comparison`.
+measure one thing in depth, `analysis` reading and exporting, `installed` the cost of installing and
+importing. Their figures are in `results` and in docs.
+May import `estimators`, `producers`, `relay`, `edge`, `aggregator`, `analysis` and `deploy`. Begin with
+`comparison`.
 """

@@ -17,7 +17,11 @@ from estimators.mechanisms.krr import KRR
 from producers import wire
 from producers.transport.connection import BATCH_BYTES
 
-HEAD = 'revision: 1\nkafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}"}}\ncollections:\n'
+HEAD = (
+    "revision: 1\n"
+    'kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: {partitions}}}\n'
+    "collections:\n"
+)
 RAPPOR_128 = (
     "  - {{name: c{number}, mechanism: rappor, bits: 128, hashes: 2, cohorts: 64, f: 0.25, p: 0.35,\n"
     "     q: 0.65, candidates: [A, B], window_seconds: 86400, grace_seconds: 86400, budget: none}}\n"
@@ -26,10 +30,10 @@ SEND_SECONDS = 300.0
 
 
 def configure(
-    folder: Path, servers: str, prefix: str, collections: int, entry: str = RAPPOR_128
+    folder: Path, servers: str, prefix: str, collections: int, entry: str = RAPPOR_128, partitions: int = 4
 ) -> Configuration:
     """Write a collection file with this many equal entries, `{number}` in each, and create its topics."""
-    text = HEAD.format(servers=servers, prefix=prefix)
+    text = HEAD.format(servers=servers, prefix=prefix, partitions=partitions)
     text += "".join(entry.format(number=number) for number in range(collections))
     file = folder / f"{prefix}.yaml"
     file.write_text(text, encoding="utf-8")
@@ -59,9 +63,11 @@ def send(
 ) -> None:
     """Send a pack for a window, by default the current one, to the partition `home`, by default any."""
     partitions = configuration.kafka.partitions
-    pack_id = os.urandom(wire.PACK_ID_BYTES)
-    while home is not None and wire.partition_of(pack_id, partitions) != home:
-        pack_id = os.urandom(wire.PACK_ID_BYTES)
+    low, high = os.urandom(8), os.urandom(wire.PACK_ID_BYTES - 8)
+    if home is not None:
+        number = int.from_bytes(low, "little") // 2 // partitions * partitions + home
+        low = number.to_bytes(8, "little")
+    pack_id = low + high
     pack = wire.Pack(
         mechanism=wire.mechanism_number(collection.mechanism),
         cohort=cohort,

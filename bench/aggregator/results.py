@@ -18,12 +18,16 @@ PARTS = {
     "`bench.aggregator.in_memory`.",
     "memory": "What collections add to a worker that owns all 4 partitions, one window each; "
     "`bench.aggregator.memory`.",
-    "opening": "Opening a ledger of 10,000 rows of 128 counters each; `bench.aggregator.opening`.",
-    "ids": "Ids of packs, added one by one to one window; `bench.aggregator.opening`.",
+    "opening": "Opening a ledger of 10,000 rows of 128 counters each; `bench.aggregator.scale.opening`.",
+    "ids": "Ids of packs, added one by one to one window; `bench.aggregator.scale.opening`.",
+    "partitions": "Four workers, a pack a second to each partition; `bench.aggregator.scale.partitions`.",
+    "collections": "One worker, windows of 10 s, a pack a second to each collection; "
+    "`bench.aggregator.scale.collections`.",
     "candidates": "Estimating a window of RAPPOR, 8 cohorts of 128 bits; `bench.aggregator.candidates`.",
     "large domain": "k-RR of 1,400,000 values, estimated while it is counted; "
     "`bench.aggregator.large_domain`.",
-    "windows": "100 collections, windows of a second that are kept for a minute; `bench.aggregator.windows`.",
+    "windows": "100 collections, windows of a second that are kept for a minute; "
+    "`bench.aggregator.scale.windows`.",
 }
 
 

@@ -31,8 +31,11 @@ PARTS = {
 }
 
 
-#: Those of applications, without a broker's and a worker's.
-RECORDING = ("recording", "client")
+#: Parts that have a file of their own: those of applications, and those of workers.
+FILES = {
+    "recording": (results.RECORDING, ("recording", "client")),
+    "streaming": (results.STREAMING, ("end_to_end",)),
+}
 
 
 @click.command()
@@ -40,12 +43,18 @@ RECORDING = ("recording", "client")
 @click.option(
     "--only", type=click.Choice(list(PARTS)), multiple=True, help="These parts; nothing is written."
 )
-@click.option("--recording", is_flag=True, help="Clients, one event a call and in batches: recording.md.")
-def main(quick: bool, only: tuple[str, ...], recording: bool) -> None:
+@click.option(
+    "--recording",
+    "cut",
+    flag_value="recording",
+    help="Clients, one event a call and in batches: recording.md.",
+)
+@click.option("--streaming", "cut", flag_value="streaming", help="Workers beside readers: streaming.md.")
+def main(quick: bool, only: tuple[str, ...], cut: str | None) -> None:
     """Measure this project and its peers, and write bench/results.md, .json and .png."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # cleans up folders and children
     logging.getLogger("producers").setLevel(logging.ERROR)  # hides advice to keep the throwaway secrets
-    file = results.RECORDING if recording else results.MARKDOWN
+    file, names = FILES[cut] if cut else (results.MARKDOWN, tuple(PARTS))
     if not only:
         results.check_writable(file)
     failed = install()
@@ -53,7 +62,7 @@ def main(quick: bool, only: tuple[str, ...], recording: bool) -> None:
         click.echo(f"{peer} could not be installed, and is left out: {why}", err=True)
     scale = QUICK if quick else FULL
     parts: list[ResultsPart] = []
-    for name in only or (RECORDING if recording else PARTS):
+    for name in only or names:
         began = time.monotonic()
         click.echo(f"{name} ", err=True, nl=False)
         parts.append(attempt(PARTS[name], scale))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aggregator.ledger.counting.bit_counting import count_bits
 from bench.estimators.populations import report_counts
-from estimators.mechanisms.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.randomization.randomizers import instantaneous, permanent

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from bench.estimators.coverage import binomial, cell, coverage, log_factorials, table
+from bench.estimators.coverage import (
+    binomial,
+    cell,
+    coverage,
+    edge_coverage,
+    edge_table,
+    log_factorials,
+    table,
+)
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
 
@@ -23,13 +31,11 @@ def test_truncated_binomial_mass_is_negligible():
 @pytest.mark.parametrize("holders", [0, 20, 700])
 def test_exact_coverage_matches_simulation(holders):
     """100,000 rounds: within 5 standard deviations, false alarm 6e-7. Defect caught: half a point."""
-    rng, mechanism = np.random.default_rng(holders), KRR.from_epsilon(50, 1.0)
-    inversion = Inversion.of_symmetric(mechanism)
-    counts = rng.binomial(holders, mechanism.p, 100_000) + rng.binomial(1000 - holders, mechanism.q, 100_000)
-    ends = inversion.score_interval(inversion.frequency(counts / 1000), 1000)
-    low, high = (np.clip(end, 0, 1) for end in ends)
+    rng, channel = np.random.default_rng(holders), Inversion.of_symmetric(KRR.from_epsilon(50, 1.0))
+    counts = rng.binomial(holders, channel.hit, 100_000) + rng.binomial(1000 - holders, channel.miss, 100_000)
+    low, high = channel.score_interval(channel.frequency(counts / 1000), 1000)
     seen = np.mean((low <= holders / 1000) & (holders / 1000 <= high))
-    exact = coverage(holders, 1000, mechanism, log_factorials(1000))
+    exact = coverage(holders, 1000, channel, log_factorials(1000))
     assert abs(seen - exact) < 5 * np.sqrt(exact * (1 - exact) / 100_000)
 
 
@@ -43,3 +49,13 @@ def test_table_shows_percent_and_names_the_worst():
     lines = table(cells).splitlines()
     assert lines[2].startswith("| 10,000 | 10 | 1 | 95.0, worst 94.9 |")
     assert lines[-1] == f"Worst value of all: {100 * min(one.worst for one in cells):.2f} %."
+
+
+def test_edge_coverage_begins_with_nobody_and_ends_with_everybody():
+    found = edge_coverage(1000, 50, 1.0)
+    channel, factorials = Inversion.of_symmetric(KRR.from_epsilon(50, 1.0)), log_factorials(1000)
+    assert found.near_0[0] == coverage(0, 1000, channel, factorials)
+    assert found.at_1 == coverage(1000, 1000, channel, factorials)
+    row = edge_table([found]).splitlines()[-1]
+    assert row.startswith(f"| 1,000 | 50 | 1 | 19.3 | {100 * found.near_0[0]:.1f} |")
+    assert row.endswith(f"| {100 * found.at_1:.1f} |")

@@ -21,9 +21,9 @@ from bench.comparison.parts.streaming.throughput_figures import figures, limit, 
 from bench.comparison.parts.streaming.visibility import Visibility, Window, quantile
 from bench.comparison.parts.streaming.workers import MeasurementError, Moment, stretch
 from bench.comparison.report import results
-from bench.comparison.runners.peers import aiokafka_read
-from bench.comparison.runners.peers.pack_bits import cohort_of, decode
-from bench.comparison.runners.peers.stretch import Stretch
+from bench.comparison.runners.peers.readers import aiokafka_read
+from bench.comparison.runners.peers.readers.pack_bits import cohort_of, decode
+from bench.comparison.runners.peers.readers.stretch import Stretch
 from bench.comparison.timing import rounds
 from deploy.cluster.connection.probe import UnreachableError
 from deploy.config.file import load
@@ -36,7 +36,8 @@ SIZE = Size(1000, 10, 1, peers=("bytewax",), goal=6e6)
 def log(tmp_path: Path) -> FullLog:
     """66 packs of two reports: cohorts 0 and 1 have two packs, the others one."""
     file = tmp_path / "deniable.yaml"
-    file.write_text(HEAD.format(servers="127.0.0.1:9092", prefix="t-") + RAPPOR_128.format(number=0))
+    head = HEAD.format(servers="127.0.0.1:9092", prefix="t-", partitions=4)
+    file.write_text(head + RAPPOR_128.format(number=0))
     payload = bytes([0b101] + 15 * [0] + [0b100] + 14 * [0] + [0b1000_0000])
     return FullLog(load(file, environment={}), packs=66, reports=2, payload=payload)
 
@@ -110,7 +111,8 @@ def test_workers_are_timed_while_all_of_them_count() -> None:
         Moment(4.0, (1100, 80), 0.0, 5.0, 1.5),  # the first worker has 1,100 of 1,200, the second 80 of 150
         Moment(9.0, (1200, 150), 0.0, 9.0, 3.0),
     ]
-    assert stretch(moments) == (260.0, 2.0, 3.0, 0.5)
+    # The first worker from 1.7 to 4 s, the second from 2 s on.
+    assert stretch(moments) == pytest.approx(((200 / 2.3 + 60 / 2) * 2.3, 2.3, 3.3, 0.6))
 
 
 def test_every_worker_needs_a_share_of_the_log() -> None:

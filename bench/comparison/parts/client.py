@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bench.comparison.parts.comparison import PeerComparison, compare_with_peers, part_of
+from bench.comparison.parts.comparison import PeerComparison, compare_with_goal, compare_with_peers, part_of
 from bench.comparison.peer_environment import PYTHON
 from bench.comparison.report.figure import ResultsPart
 from bench.comparison.timing.contestant import Contestant
@@ -16,7 +16,8 @@ MILDER = {"f": 0.25, "p": 0.35, "q": 0.65}
 ABOUT = (
     "From true values in memory to encoded packs of 10,000 reports, ready for Kafka; budgets and outbox are "
     "left out. Peers: from values to a list of reports in memory. Values are integers for k-RR, and texts "
-    "for our RAPPOR, integers for that of peers. Ours are given all at once, or in batches of 1,000 where "
+    "for our RAPPOR and local hashing, integers for those of peers. Ours are given all at once, or in "
+    "batches of 1,000 where "
     "noted; peers take one value per call. multi-freq-ldpy's clients are compiled by numba; `a compiled "
     "loop` calls them from a loop that its user would have to write and compile as well. Each on one core, "
     "in turn; reports per second of processor time."
@@ -63,6 +64,13 @@ def _batches(batch: int | None) -> str:
 
 
 KRR_GOAL = 10.0
+LOCAL_HASH_GOAL = 20.0
+LOCAL_HASH_CASES = ((100, LOCAL_HASH_GOAL, None), (10_000, LOCAL_HASH_GOAL, None), (100, None, 1000))
+FAST = 20e6  # reports/s, goal of clients without a peer to compare with, and of local hashing
+FAST_CASES = (
+    ("local hashing, 100 texts", "local hashing", {"words": 100, "epsilon": 1.0}),
+    ("number, 256 steps", "number", {"epsilon": 2.0, "steps": 256}),
+)
 KRR_CASES = ((100, KRR_GOAL, None), (10_000, KRR_GOAL, None), (100, None, 1000))
 RAPPOR_CASES = (
     RapporCase(32, ASKED, goal=20.0),
@@ -77,7 +85,7 @@ RAPPOR_CASES = (
 
 
 def measure(scale: Scale) -> ResultsPart:
-    """Measure k-RR and RAPPOR, with fresh and with memoized responses; quick: only jobs with a goal."""
+    """Measure all mechanisms, with fresh and with memoized responses; quick: only jobs with a goal."""
     peer = str(PYTHON)
     with (
         Contestant("ours.deniable_runner") as ours,
@@ -97,6 +105,40 @@ def measure(scale: Scale) -> ResultsPart:
             for k, goal, batch in KRR_CASES
             if goal or not scale.quick
             for asked in [{"k": k, "epsilon": 2.0}]
+        ]
+        comparisons += [
+            compare_with_peers(
+                f"local hashing, {words:,} texts{_batches(batch)}",
+                Job(ours, "local hashing", {**asked, "batch": batch}),
+                [Job(each, "local hashing", asked) for each in (pure, multi)],
+                scale,
+                goal,
+            )
+            for words, goal, batch in LOCAL_HASH_CASES
+            if goal or not scale.quick
+            for asked in [{"words": words, "epsilon": 1.0}]
+        ]
+        comparisons += [
+            compare_with_peers(
+                f"longitudinal local hashing, 100 texts{', remembered' if remembered else ''}",
+                Job(ours, "longitudinal local hashing", {**asked, "remembered": remembered}),
+                [
+                    Job(
+                        multi,
+                        "longitudinal local hashing",
+                        asked,
+                        "draws a permanent response for each report",
+                    )
+                ],
+                scale,
+                LOCAL_HASH_GOAL,
+            )
+            for asked in [{"words": 100, "epsilon_inf": 2.0, "epsilon_one": 1.0}]
+            for remembered in (False, True)
+        ]
+        comparisons += [
+            compare_with_goal(f"{name}, all at once", Job(ours, job, asked), scale, FAST)
+            for name, job, asked in FAST_CASES
         ]
         comparisons += [
             _rappor(case, ours, pure, multi, opendp, scale)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.aggregator.results import ResultRow
-from bench.comparison.report.figure import Figure, ResultsPart, Table
+from bench.comparison.report.figure import Figure, ResultsPart, Table, absolute
 from bench.comparison.timing.contestant import ContestantError
 from bench.comparison.timing.rounds import Job, Rate, Scale, rates
 
@@ -47,6 +47,19 @@ def compare_with_peers(
     ranked = [mine, *sorted(others, key=lambda rate: -rate.median)]
     unjudged = [f"{name}: {', '.join(missing)}"] if missing and goal is not None else []
     return PeerComparison(figures, [_row(name, rate) for rate in ranked], unjudged)
+
+
+def compare_with_goal(name: str, ours: Job, scale: Scale, wanted: float) -> PeerComparison:
+    """Compare our rate, reports per second of one core, with a goal.
+
+    Raises
+    ------
+    ContestantError if our job failed.
+    """
+    (mine,) = rates([ours], scale)
+    if mine.failed:
+        raise ContestantError(mine.failed)
+    return PeerComparison([absolute(name, "reports/s", mine.median, wanted)], [_row(name, mine)])
 
 
 def part_of(

@@ -10,14 +10,14 @@ from bench.comparison.timing.rounds import Scale
 
 SHOWN_SHARE, SHOWN_STAGES = 0.75, 3  # a sentence covers most of the time, with at most this many stages
 QUICK_ROUNDS, FULL_ROUNDS = 7, 40  # short rounds, of which at least one is undisturbed by other load
-PRODUCED, REMEMBERED, COUNTED = 200_000, 40_000, 1_000_000  # reports per round
+PRODUCED, REMEMBERED, COUNTED, SINGLE = 200_000, 40_000, 1_000_000, 200_000  # reports per round
 ABOUT = (
     "Functions are timed where they are called, each excluding nested stages, in a child process on one "
     "core, in the fastest round. There is no Kafka: the producer's packs stay in memory, from where the "
-    "worker takes them, {reports:,} reports to a checkpoint; the notes of End to end state the time of a "
-    "report with Kafka, which adds fetching, Faust's event loop and transactions. Packs are of 10,000 "
-    "reports unless noted otherwise; k-RR has 10,000 values; RAPPOR has 128 bits, 8 cohorts, f and p 0.5, q "
-    "0.75. {overhead}"
+    "worker takes them, {reports:,} reports to a checkpoint ({single:,} in packs of 1); the notes of End to "
+    "end state the time of a report with Kafka, which adds fetching, Faust's event loop and transactions. "
+    "Packs are of 10,000 reports unless noted otherwise; k-RR has 10,000 values; RAPPOR has 128 bits, 8 "
+    "cohorts, f and p 0.5, q 0.75. {overhead}"
 )
 
 
@@ -56,6 +56,8 @@ WORKER = (
     Path("worker, k-RR", "worker k-RR", COUNTED),
     Path("worker, RAPPOR", "worker RAPPOR", COUNTED),
     Path("worker, RAPPOR, packs of 1,000", "worker RAPPOR", COUNTED, {"pack_reports": 1_000}),
+    Path("worker, RAPPOR, packs of 100", "worker RAPPOR", COUNTED, {"pack_reports": 100}),
+    Path("worker, RAPPOR, packs of 1", "worker RAPPOR", SINGLE, {"pack_reports": 1}),
 )
 
 
@@ -65,7 +67,7 @@ def measure(scale: Scale) -> ResultsPart:
     with Contestant("ours.hot_path_runner") as child:
         producer, worker = ([_profile(child, path, rounds) for path in paths] for paths in (PRODUCER, WORKER))
     sentences = "".join(f"\n- {sentence(each)}" for each in (*producer, *worker))
-    about = ABOUT.format(reports=COUNTED, overhead=overhead([*producer, *worker]))
+    about = ABOUT.format(reports=COUNTED, single=SINGLE, overhead=overhead([*producer, *worker]))
     return ResultsPart(
         "Where the time goes",
         f"{about}\n{sentences}",

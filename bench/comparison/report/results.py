@@ -21,7 +21,9 @@ from bench.comparison.timing.rounds import Scale
 from deploy.broker.jars import POM
 
 MARKDOWN = ROOT / "bench" / "results.md"
+#: Results of some parts alone; `make bench-recording` and `make bench-streaming` write them.
 RECORDING = ROOT / "bench" / "results" / "recording.md"
+STREAMING = ROOT / "bench" / "results" / "streaming.md"
 TITLE, QUICK = "Beside its peers", "the quick cut"
 SUFFIXES = (".md", ".json", ".png")
 OURS = ("numpy", "scipy", "cryptography", "faust-streaming", "aiokafka", "kafka-python")
@@ -84,8 +86,8 @@ def sections(parts: Sequence[ResultsPart]) -> str:
 
 
 def _command(scale: Scale, markdown_file: Path) -> str:
-    if markdown_file == RECORDING:
-        return "make bench-recording"
+    if markdown_file in (RECORDING, STREAMING):
+        return f"make bench-{markdown_file.stem}"
     return "make bench-quick" if scale.quick else "make bench"
 
 

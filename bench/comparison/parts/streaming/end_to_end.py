@@ -24,22 +24,23 @@ PACK_REPORTS = 1000  # the load is a share of the speed with these packs
 TITLE = "End to end"
 ABOUT = (
     "A real Kafka broker, worker and reader share this machine. RAPPOR of 128 bits, 64 cohorts; a log of 4 "
-    "equally long partitions is prefilled. Ours: from where each worker has stored counts twice until one "
-    "has stored nine tenths of its share, by the metrics of `deniable aggregate`; others: from their first "
-    "pack to nine tenths of the log. This excludes startup, and the end of the log, where fetches wait for "
-    "exhausted partitions. All in turn, median of the runs. bytewax and quixstreams count the same bits by "
-    "window and cohort in their own state, with numpy, and write the counts to Kafka; their counts were "
-    "checked. Delay: single events, each alone in a window of 2 s of its own collection, are given to our "
-    "producer at set times beside a steady load of packs of 1,000; an event is visible when a read_committed "
-    "consumer has the first estimate of its window. A pack that is not full waits for `pack_seconds`; then "
-    "come checkpoint (0.5 s) and estimate (2 s). Final estimates: from the end of window and grace (3 s)."
+    "equally long partitions is prefilled. Ours: the sum of the workers' speeds, each from its second "
+    "commit since all count to its last before one has nine tenths of its share, by the metrics of "
+    "`deniable aggregate`; others: from their first pack to nine tenths of the log. This excludes startup, "
+    "and the log's end, where fetches wait for exhausted partitions. All in turn, median of the runs. "
+    "bytewax and quixstreams count the same bits by window and cohort in their own state, with numpy, and "
+    "write the counts to Kafka; their counts were checked. Delay: single events, each alone in a window of "
+    "2 s of its own collection, are given to our producer at set times beside a steady load of packs of "
+    "1,000; an event is visible when a read_committed consumer has the first estimate of its window. A "
+    "pack that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and estimate (2 s). "
+    "Final estimates: from the end of window and grace (3 s)."
 )
 NOTES = (
     "Our worker checks CRC-32C, pack id, window and partition of every pack, stores counts, ids and position "
     "in one transaction, and publishes estimates meanwhile. The peers' programs check nothing and estimate "
     "nothing.",
-    "Two workers may count more than twice as much as one: they keep both cores busy, so the two threads of "
-    "each change cores less often; `held on one core` shows part of that cost for a single worker.",
+    "One worker keeps nearly a core busy. On two cores, two of them share what the broker and this process "
+    "leave. `held on one core` shows what changing cores costs a worker's two threads.",
     "bytewax writes its output again after a crash, from its last snapshot on. quixstreams has keyed state, "
     "so packs' counts pass through a second topic, as JSON.",
 )

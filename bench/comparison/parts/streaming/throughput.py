@@ -94,7 +94,7 @@ def peer(log: FullLog, folder: Path, program: str, name: str, says: str, version
 
 
 def rivals(log: FullLog, folder: Path, size: Size) -> list[Reader]:
-    """The same counting by other libraries."""
+    """The same counting, or reading alone, by other libraries."""
     if not size.peers:
         return []
     name = f"{log.configuration.topics.reports}-bytewax"
@@ -150,5 +150,7 @@ def _readers(log: FullLog, folder: Path, broker: Broker, size: Size) -> list[Rea
         readers.append(ours(log, folder, broker, 1, min(os.sched_getaffinity(0))))
     if size.is_read_alone:
         says = "counts nothing, stores nothing"
-        readers.append(peer(log, folder, "peers.aiokafka_read", READING, says, version_of("aiokafka")))
+        readers.append(
+            peer(log, folder, "peers.readers.aiokafka_read", READING, says, version_of("aiokafka"))
+        )
     return readers + rivals(log, folder, size)

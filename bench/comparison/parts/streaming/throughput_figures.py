@@ -40,7 +40,7 @@ def figures(size: Size, speeds: Sequence[Speed]) -> list[Figure]:
         found.append(Figure(name, "reports/s", spread.median, one.reader, one.median, SPREAD_SHARE))
     rivals = [(library, done.get(RIVALS[library][1])) for library in size.peers]
     return found + [
-        _beside(size, 1, one, rival, RIVAL_GOALS[library]) for library, rival in rivals if one and rival
+        _beside(size, 1, one, rival, RIVAL_GOALS.get(library)) for library, rival in rivals if one and rival
     ]
 
 

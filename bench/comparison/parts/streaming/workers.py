@@ -7,16 +7,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.aggregator.throughput import COUNTED, LEAST_SECONDS, cpu_seconds, metrics_page, value_of
 from bench.comparison.parts.streaming.full_log import FullLog
-from bench.comparison.runners.peers.stretch import MEASURED_SHARE
+from bench.comparison.runners.peers.readers.stretch import MEASURED_SHARE
 from deploy.broker.child_processes import Child, last_lines, spawn, stop
 from deploy.config.file import Configuration
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.25  # ten looks a second took a worker 5 % of a core
 WAIT_SECONDS = 180.0
 POSITION = re.compile(r"^deniable_position_records\{[^}]*\} (\S+)$", re.MULTILINE)
 
@@ -141,36 +142,44 @@ def look(workers: Sequence[Worker], broker: Child) -> Moment:
 
 
 def stretch(moments: Sequence[Moment]) -> WorkerStretch:
-    """Return the stretch from each worker's second commit to 9/10 of the share of the first to get there.
+    """Return the stretch in which all workers count, at the sum of their speeds, each between its commits.
 
-    The first commit includes packs counted while partitions were being assigned. Near the end, fetches wait
-    for exhausted partitions, and the slower worker runs alone.
+    A worker's first commit includes packs counted while partitions were being assigned, so it is timed from
+    the second one on; until its last one before any worker has 9/10 of its share. Near the end, fetches wait
+    for exhausted partitions, and the slower worker runs alone. Commits lie up to 2 s apart, so the workers'
+    stretches differ.
 
     Raises
     ------
-    MeasurementError if the stretch is shorter than a second, or some worker counts nothing.
+    MeasurementError if the stretch of one is shorter than a second, or some worker counts nothing.
     """
     shares = [MEASURED_SHARE * packs for packs in moments[-1].counted]
     shared = [each for each in moments if all(each.counted)]
     if not shared:
         raise MeasurementError("not every worker had a share of the log")
-    began = next((each for each in shared if _all_more(each.counted, shared[0].counted)), shared[-1])
-    ended = next(
-        each
-        for each in shared
-        if any(packs >= enough for packs, enough in zip(each.counted, shares, strict=True))
-    )
-    if (seconds := ended.seconds - began.seconds) < LEAST_SECONDS:
-        raise MeasurementError(
-            f"all workers together counted for {max(0.0, seconds):.1f} s: the log is too short"
-        )
+    last = next(n for n, each in enumerate(shared) if _any_enough(each.counted, shares))
+    speed, bounds = 0.0, []
+    for worker in range(len(shares)):
+        commits = [
+            now
+            for before, now in pairwise(shared[: last + 1])
+            if now.counted[worker] > before.counted[worker]
+        ]
+        seconds = commits[-1].seconds - commits[0].seconds if commits else 0.0
+        if seconds < LEAST_SECONDS:
+            raise MeasurementError(f"all workers together counted for {seconds:.1f} s: the log is too short")
+        speed += (commits[-1].counted[worker] - commits[0].counted[worker]) / seconds
+        bounds += [commits[0], commits[-1]]
+    began, ended = min(bounds, key=_seconds), max(bounds, key=_seconds)
+    seconds = ended.seconds - began.seconds
     return WorkerStretch(
-        sum(ended.counted) - sum(began.counted),
-        seconds,
-        ended.worker_cpu - began.worker_cpu,
-        ended.broker_cpu - began.broker_cpu,
+        speed * seconds, seconds, ended.worker_cpu - began.worker_cpu, ended.broker_cpu - began.broker_cpu
     )
 
 
-def _all_more(now: Sequence[float], then: Sequence[float]) -> bool:
-    return all(packs > before for packs, before in zip(now, then, strict=True))
+def _any_enough(counted: Sequence[float], shares: Sequence[float]) -> bool:
+    return any(packs >= enough for packs, enough in zip(counted, shares, strict=True))
+
+
+def _seconds(moment: Moment) -> float:
+    return moment.seconds

@@ -6,8 +6,11 @@ import numpy as np
 
 from aggregator.ledger.counting.bit_counting import add_pack, is_countable
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers import wire
 from producers.pipeline.packer import Packer
 from producers.randomization.randomness import Keystream
@@ -45,6 +48,33 @@ def rappor(
     cuts = _cuts(count, batch)
     clients = [[f"client-{number}" for number in range(count)[cut]] for cut in cuts] if memoize else None
     return _packing(collection, [values[cut] for cut in cuts], clients)
+
+
+def local_hash(count: int, epsilon: float, words: int, batch: int | None = None) -> Callable[[], object]:
+    """Hash and randomize this many texts by functions drawn anew, and pack the reports."""
+    collection = Collection("values", LocalHash.from_epsilon(epsilon))
+    values = [f"word {number}" for number in np.random.default_rng(1).integers(words, size=count)]
+    return _packing(collection, [values[cut] for cut in _cuts(count, batch)], None)
+
+
+def longitudinal_hash(
+    count: int, epsilon_inf: float, epsilon_one: float, words: int, remembered: bool
+) -> Callable[[], object]:
+    """Hash and randomize this many texts twice by functions of clients, and pack the reports.
+
+    `remembered`: each is of another client, whose permanent response is derived.
+    """
+    collection = Collection("values", LongitudinalHash.from_epsilons(epsilon_inf, epsilon_one), memoize=True)
+    values = [f"word {number}" for number in np.random.default_rng(1).integers(words, size=count)]
+    clients = [[f"client-{number}" for number in range(count)]] if remembered else None
+    return _packing(collection, [values], clients)
+
+
+def number(count: int, epsilon: float, steps: int, batch: int | None = None) -> Callable[[], object]:
+    """Find the steps of this many numbers, randomize them by the Square Wave, and pack the reports."""
+    collection = Collection("values", SquareWave.from_epsilon(0.0, 100.0, steps, epsilon))
+    values = 100 * np.random.default_rng(1).random(count)
+    return _packing(collection, [values[cut] for cut in _cuts(count, batch)], None)
 
 
 def _cuts(count: int, batch: int | None) -> list[slice]:
@@ -114,4 +144,12 @@ def _counting(
     return run
 
 
-JOBS = {"k-RR": krr, "RAPPOR": rappor, "count k-RR": count_krr, "count RAPPOR": count_rappor}
+JOBS = {
+    "k-RR": krr,
+    "local hashing": local_hash,
+    "longitudinal local hashing": longitudinal_hash,
+    "number": number,
+    "RAPPOR": rappor,
+    "count k-RR": count_krr,
+    "count RAPPOR": count_rappor,
+}

@@ -1,4 +1,4 @@
-"""multi-freq-ldpy: GRR (k-RR) and unary encoding (one-hot RAPPOR), one call for each report.
+"""multi-freq-ldpy: GRR (k-RR), local hashing and unary encoding (one-hot RAPPOR), one call for each report.
 
 Its clients are compiled by numba, and can be called from a loop that a user writes and compiles as well.
 
@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from multi_freq_ldpy.long_freq_est.L_LH import L_LH_Client
 from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Aggregator_MI, L_SUE_Client
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
+from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Client
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
 from numba import njit
 
@@ -26,6 +28,26 @@ def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
 
     def run() -> None:
         _ = [GRR_Client(value, k, epsilon) for value in values]
+
+    return run
+
+
+def local_hash(count: int, epsilon: float, words: int) -> Callable[[], object]:
+    """Optimized local hashing of this many integers; its client is not compiled."""
+    values = np.random.default_rng(1).integers(words, size=count).tolist()
+
+    def run() -> None:
+        _ = [LH_Client(value, words, epsilon) for value in values]
+
+    return run
+
+
+def longitudinal_hash(count: int, epsilon_inf: float, epsilon_one: float, words: int) -> Callable[[], object]:
+    """Both steps of optimized local hashing of this many integers; it remembers no permanent response."""
+    values = np.random.default_rng(1).integers(words, size=count).tolist()
+
+    def run() -> None:
+        _ = [L_LH_Client(value, words, epsilon_inf, epsilon_one) for value in values]
 
     return run
 
@@ -120,6 +142,8 @@ def count_rappor(count: int, bits: int, f: float, p: float, q: float, **_: float
 
 JOBS = {
     "k-RR": krr,
+    "local hashing": local_hash,
+    "longitudinal local hashing": longitudinal_hash,
     "RAPPOR": _rappor(L_SUE_Client, both_steps=True, looped=False),
     "k-RR, compiled loop": looped_krr,
     "RAPPOR, compiled loop": _rappor(L_SUE_Client, both_steps=True, looped=True),

@@ -1,9 +1,10 @@
-"""pure-ldp: clients and servers of direct encoding (k-RR) and RAPPOR, one call for each report."""
+"""pure-ldp: direct encoding (k-RR), local hashing and RAPPOR, clients and servers, a call for each report."""
 
 from collections.abc import Callable
 
 import numpy as np
 from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
+from pure_ldp.frequency_oracles.local_hashing import LHClient
 from pure_ldp.frequency_oracles.rappor import RAPPORClient, RAPPORServer
 
 LIBRARY = "pure-ldp"
@@ -17,6 +18,17 @@ def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
     """Randomize this many values."""
     client = DEClient(epsilon, k, index_mapper=_same)
     values = np.random.default_rng(1).integers(k, size=count).tolist()
+
+    def run() -> None:
+        _ = [client.privatise(value) for value in values]
+
+    return run
+
+
+def local_hash(count: int, epsilon: float, words: int) -> Callable[[], object]:
+    """Optimized local hashing of this many integers, with a seed of 63 bits for each report."""
+    client = LHClient(epsilon, words, use_olh=True, index_mapper=_same)
+    values = np.random.default_rng(1).integers(words, size=count).tolist()
 
     def run() -> None:
         _ = [client.privatise(value) for value in values]
@@ -64,4 +76,10 @@ def count_rappor(
     return run
 
 
-JOBS = {"k-RR": krr, "RAPPOR": rappor, "count k-RR": count_krr, "count RAPPOR": count_rappor}
+JOBS = {
+    "k-RR": krr,
+    "local hashing": local_hash,
+    "RAPPOR": rappor,
+    "count k-RR": count_krr,
+    "count RAPPOR": count_rappor,
+}

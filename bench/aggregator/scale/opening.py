@@ -1,6 +1,6 @@
 """Time to open a large ledger, and memory of a million pack ids.
 
-python -m bench.aggregator.opening
+python -m bench.aggregator.scale.opening
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from aggregator.deployment import Deployment
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
 from aggregator.partition.ledger_checks import decoded, restored
-from aggregator.partition.ledger_store import LedgerStore, Outgoing
+from aggregator.partition.ledger_store import LedgerStore
+from aggregator.topics.transaction_batches import Outgoing
 from bench.aggregator.deployments import configure
 from bench.aggregator.results import ResultRow, keep
 from deploy.broker.broker import Broker
@@ -27,8 +28,8 @@ from deploy.cluster.deployment import deployment_of
 COLLECTIONS = 100
 COHORTS = 64
 COUNT_ROWS = 10_000
-STORED_IDS = (0, 100_000, 1_000_000, 4_000_000)
-ADDED_IDS = (100_000, 1_000_000)
+STORED_IDS = (0, 100_000, 1_000_000, 4_000_000, 10_000_000)
+ADDED_IDS = (100_000, 1_000_000, 10_000_000)
 ROWS_PER_TRANSACTION = 2000
 
 

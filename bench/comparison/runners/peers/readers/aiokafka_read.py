@@ -1,6 +1,6 @@
 """A plain aiokafka consumer that reads a topic and ignores the records: the upper limit for any reader.
 
-python -m bench.comparison.runners.peers.aiokafka_read SERVERS TOPIC PACKS FOLDER
+python -m bench.comparison.runners.peers.readers.aiokafka_read SERVERS TOPIC PACKS FOLDER
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import sys
 
 from aiokafka import AIOKafkaConsumer
 
-from bench.comparison.runners.peers.stretch import Stretch
+from bench.comparison.runners.peers.readers.stretch import Stretch
 
 # Same settings as our worker's consumer.
 FETCH_BYTES = 2 * 2**20

@@ -1,6 +1,6 @@
 """The same counting in quixstreams: bits of a pack -> a topic by key -> sums in its state -> Kafka.
 
-python -m bench.comparison.runners.peers.quix_count SERVERS TOPIC PACKS FOLDER
+python -m bench.comparison.runners.peers.readers.quix_count SERVERS TOPIC PACKS FOLDER
 
 The folder is new, and its name is the name of the consumer group.
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from quixstreams import Application, State
 
-from bench.comparison.runners.peers.pack_bits import cohort_of, decode
-from bench.comparison.runners.peers.stretch import Stretch
+from bench.comparison.runners.peers.readers.pack_bits import cohort_of, decode
+from bench.comparison.runners.peers.readers.stretch import Stretch
 
 COMMIT_SECONDS = 1.0
 SILENCE_SECONDS = 20.0

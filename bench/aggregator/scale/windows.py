@@ -1,6 +1,6 @@
 """Whether memory and `state` stay flat as windows open and expire.
 
-    python -m bench.aggregator.windows
+    python -m bench.aggregator.scale.windows
 
 A hundred collections with windows of one second, kept for a minute, with one pack each. `state` is compacted
 continuously and keeps deletions for seconds, so its size on disk is nearly that of the live rows.

@@ -1,6 +1,6 @@
 """The same counting in bytewax: Kafka -> bits of a pack -> sums by window and cohort -> Kafka, each second.
 
-python -m bench.comparison.runners.peers.bytewax_count SERVERS TOPIC PACKS FOLDER
+python -m bench.comparison.runners.peers.readers.bytewax_count SERVERS TOPIC PACKS FOLDER
 
 State is recovered from snapshots taken each second, which are consistent with the offsets; output written to
 Kafka since the last snapshot is written again.
@@ -19,8 +19,8 @@ from bytewax.dataflow import Dataflow
 from bytewax.operators import StatefulLogic
 from bytewax.recovery import RecoveryConfig, init_db_dir
 
-from bench.comparison.runners.peers.pack_bits import Counts, cohort_of, decode
-from bench.comparison.runners.peers.stretch import Stretch
+from bench.comparison.runners.peers.readers.pack_bits import Counts, cohort_of, decode
+from bench.comparison.runners.peers.readers.stretch import Stretch
 
 EVERY = timedelta(seconds=1)
 

@@ -1,0 +1,178 @@
+"""Coverage of the 95 % intervals of numbers by simulation, and their errors, on a grid, as a table.
+
+    python -m bench.estimators.number_coverage
+
+The true numbers of a cell stay the same in all its runs; only the noise of the randomization is drawn anew.
+Jagged shapes are air times of real flights; numbers of which two fifths are rounded to a tenth of the range;
+and steps with independent shares, of a relative standard deviation of 1.4.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from deploy.demo.flights import AIR_MINUTES, load_flights
+from estimators.arrays import FloatArray
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.number import estimate_number, neighbour_weights
+from estimators.mechanisms.square_wave import SquareWave
+
+REPORTS = (10_000, 100_000, 300_000, 1_000_000)
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+SMOOTH = ("Beta(5, 2)", "uniform", "two peaks", "exponential", "normal")
+JAGGED = ("air time", "rounded", "unequal steps")
+SHAPES = (*SMOOTH, *JAGGED)
+LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+NAMES = ("step", "mean", *(f"{level:g}" for level in LEVELS))
+STEPS = 256
+RUNS = 100
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+@dataclass(frozen=True)
+class NumberCell:
+    """One cell of the grid: coverage, and mean absolute errors and widths, as fractions of the range.
+
+    `covered` has the histogram's steps, the mean and each quantile; `errors` and `widths` the mean and each
+    quantile. `distance` is W1 between the estimated and the true distribution.
+    """
+
+    reports: int
+    epsilon: float
+    shape: str
+    covered: tuple[float, ...]
+    errors: tuple[float, ...]
+    widths: tuple[float, ...]
+    distance: float
+
+
+def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
+    """True numbers in [0, 1], float64 (size,)."""
+    rng = np.random.default_rng(SHAPES.index(shape))
+    drawn: FloatArray
+    match shape:
+        case "Beta(5, 2)":
+            drawn = rng.beta(5, 2, size)
+        case "uniform":
+            drawn = rng.random(size)
+        case "two peaks":
+            first = rng.random(size) < 0.5
+            drawn = np.where(first, rng.normal(0.25, 0.06, size), rng.normal(0.7, 0.08, size))
+        case "exponential":
+            drawn = rng.exponential(0.15, size)
+        case "normal":
+            drawn = rng.normal(0.5, 0.15, size)
+        case "air time":
+            drawn = (rng.choice(load_flights().known_air_minutes(), size) + 0.5) / AIR_MINUTES
+        case "rounded":
+            exact = np.clip(rng.normal(0.45, 0.2, size), 0, 1)
+            drawn = np.where(rng.random(size) < 0.4, np.round(exact, 1), exact)
+        case _:
+            cells = rng.choice(STEPS, size, p=rng.dirichlet(np.full(STEPS, 0.5)))
+            drawn = (cells + rng.random(size)) / STEPS
+    return np.clip(drawn, 0, 1)
+
+
+def report_counts_of(
+    truth: NDArray[np.int64], mechanism: SquareWave, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Reports per reported cell, int64 (d + 2b,), when truth[x] clients hold cell x."""
+    columns = mechanism.channel / mechanism.channel.sum(axis=0)
+    counts: NDArray[np.int64] = rng.multinomial(truth, columns.T).sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def judged(found: Estimate, mean: float, quantiles: FloatArray) -> list[tuple[bool, float, float]]:
+    """Whether each interval holds the truth, its estimate's error, and its width: mean, then by level."""
+    levels = {each.level: each for each in found.quantiles}
+    pairs = [(found.mean, mean), *((levels[level], q) for level, q in zip(LEVELS, quantiles, strict=True))]
+    return [
+        (each.low <= true <= each.high, abs(each.value - float(true)), each.high - each.low)
+        for each, true in pairs
+        if each
+    ]
+
+
+def covered_steps(found: Estimate, shares: FloatArray) -> float:
+    """Share of all numbers whose step's interval holds the mean share around it.
+
+    Parameters
+    ----------
+    found : an estimate.
+    shares : float64 array (d,), true share of each step.
+    """
+    true = neighbour_weights(len(shares)) @ shares
+    return float(shares @ ((found.low <= true) & (true <= found.high)))
+
+
+def number_cell(reports: int, epsilon: float, shape: str, runs: int = RUNS) -> NumberCell:
+    """Simulate one population under one mechanism."""
+    mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_of(shape, reports)
+    truth = np.bincount(mechanism.cells(numbers), minlength=STEPS)
+    shares = truth / reports
+    mean, quantiles = float(numbers.mean()), np.quantile(numbers, LEVELS)
+    rng, found, distances, steps = np.random.default_rng(1), [], [], []
+    for _ in range(runs):
+        result = estimate_number(report_counts_of(truth, mechanism, rng), mechanism)
+        found.append(judged(result, mean, quantiles))
+        distances.append(float(np.abs((result.frequency - shares).cumsum()).mean()))
+        steps.append(covered_steps(result, shares))
+    held, errors, widths = np.mean(found, axis=0).T.tolist()
+    covered = (float(np.mean(steps)), *held)
+    return NumberCell(
+        reports, epsilon, shape, covered, tuple(errors), tuple(widths), float(np.mean(distances))
+    )
+
+
+def number_table(cells: list[NumberCell]) -> str:
+    """Markdown: percent covered of steps, the mean and each quantile by shape, then errors and widths."""
+    lines = []
+    for shape in dict.fromkeys(one.shape for one in cells):
+        lines += [f"Covered, {shape}:", "", f"| N | epsilon | {' | '.join(NAMES)} |"]
+        lines.append("|---:|---:|" + "---:|" * len(NAMES))
+        for one in cells:
+            if one.shape == shape:
+                figures = " | ".join(f"{100 * each:.0f}" for each in one.covered)
+                lines.append(f"| {one.reports:,} | {one.epsilon:g} | {figures} |")
+        lines.append("")
+    for name, shapes in (("smooth", SMOOTH), ("jagged", JAGGED)):
+        if rows := [one.covered for one in cells if one.shape in shapes]:
+            parts = zip(("steps", "mean", "quantiles"), np.split(np.array(rows), [1, 2], axis=1), strict=True)
+            told = (f"{part} {100 * of.mean():.1f} %, least {100 * of.min():.0f} %" for part, of in parts)
+            lines += [f"All {name}: {'; '.join(told)}.", ""]
+    lines += ["Mean absolute errors, and mean width of the median's interval:", ""]
+    lines += [
+        "| N | epsilon | shape | W1 | mean | .1 | .5 | .9 | width |",
+        "|---:|---:|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for one in cells:
+        of = dict(zip(NAMES[1:], one.errors, strict=True))
+        width = one.widths[NAMES.index("0.5") - 1]
+        shown = (one.distance, of["mean"], of["0.1"], of["0.5"], of["0.9"], width)
+        errors = " | ".join(f"{each:.5f}" for each in shown)
+        lines.append(f"| {one.reports:,} | {one.epsilon:g} | {one.shape} | {errors} |")
+    return "\n".join([*lines, ""])
+
+
+@click.command()
+@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True, help="Runs of each cell.")
+def main(runs: int) -> None:
+    """Print the table and write it to bench/results."""
+    cells = [
+        number_cell(reports, epsilon, shape, runs)
+        for reports in REPORTS
+        for epsilon in EPSILONS
+        for shape in SHAPES
+    ]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "number_coverage.md").write_text(number_table(cells))
+    (RESULTS / "number_coverage.json").write_text(json.dumps([asdict(one) for one in cells], indent=1) + "\n")
+    click.echo(number_table(cells), nl=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What pairs cost a worker: time of an estimate, and bytes and time of counting bit pairs of Bloom RAPPOR.
+
+    python -m bench.estimators.pair_costs
+
+Times are medians of 9, on one thread. Bit pairs are counted with numpy: of each pack of 1,000 reports the
+bits of both fields are float32 matrices, whose product has the reports that show bit i of the first and bit j
+of the second.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.ledger.counting.bit_counting import count_bits
+from estimators.decoding.hot.pair import decode_pair
+from estimators.frequency.pairs.estimate import estimate_pair
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
+
+SIZES = ((17, 3), (17, 105), (44, 45), (2, 1000))
+REPORTS = (10_000, 336_776, 10_000_000)
+EPSILON = 4.0
+ROUNDS = 9
+BITS, COHORTS, PACK = 128, 8, 1000
+COUNTER_BYTES = 8
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    """Median time of 9 calls, after one that is not timed."""
+    times = []
+    for _ in range(ROUNDS + 1):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return 1000 * statistics.median(times[1:])
+
+
+def estimate_times(k1: int, k2: int, reports: int) -> tuple[float, float]:
+    """Milliseconds of one estimate of `k-rr-pair` and of `one-hot-pair`, most pairs of which are rare."""
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet(np.full(k1 * k2, 0.1)).reshape(k1, k2)
+    split, bits = (
+        PairKRR.from_epsilons(k1, k2, EPSILON / 2, EPSILON / 2),
+        OneHotPair.from_epsilon(k1, k2, EPSILON),
+    )
+    rates = split.first.channel @ shares @ split.second.channel
+    counts = rng.multinomial(reports, (rates / rates.sum()).ravel())
+    ones = np.zeros((1, bits.bits), np.int64)
+    chances = bits.p_star + (bits.q_star - bits.p_star) * shares.ravel()
+    ones[0, : bits.buckets] = rng.binomial(reports, chances)
+    sizes = np.array([reports])
+    return milliseconds(lambda: estimate_pair(counts, split)), milliseconds(
+        lambda: decode_pair(ones, sizes, bits)
+    )
+
+
+def count_bit_pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Reports that show bit i of the first field and j of the second, float32 (bits, bits), below 2^24."""
+    rows = (np.unpackbits(each, axis=1, bitorder="little").astype(np.float32) for each in (first, second))
+    one, other = rows
+    product: NDArray[Any] = one.T @ other
+    return product
+
+
+def bloom_lines() -> list[str]:
+    """What the ledger of one window and partition would hold, and the time to count a report."""
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 256, (2, PACK, BITS // 8), np.uint8)
+    pairs = 1000 * milliseconds(lambda: count_bit_pairs(first, second)) / PACK
+    alone = 1000 * milliseconds(lambda: count_bits(first)) / PACK
+    counters = BITS**2 * COHORTS
+    return [
+        "",
+        f"Bit pairs of two Bloom filters of {BITS} bits in {COHORTS} cohorts: {counters:,} counters,"
+        f" {counters * COUNTER_BYTES / 2**20:g} MiB a window and partition, where one filter has"
+        f" {BITS * COHORTS * COUNTER_BYTES / 2**10:g} KiB; {pairs:.2g} µs a report, where counting the bits"
+        f" of one takes {alone:.2g} µs.",
+    ]
+
+
+def cost_table() -> str:
+    """Markdown: milliseconds by size and number of reports, and a sentence on Bloom filters."""
+    lines = ["| values | reports | k-rr-pair, ms | one-hot-pair, ms |", "|---|---:|---:|---:|"]
+    for k1, k2 in SIZES:
+        for reports in REPORTS:
+            split, bits = estimate_times(k1, k2, reports)
+            lines.append(f"| {k1} x {k2} | {reports:,} | {split:.1f} | {bits:.1f} |")
+    return "\n".join([*lines, *bloom_lines(), ""])
+
+
+@click.command()
+def main() -> None:
+    """Print the table and write it to bench/results."""
+    RESULTS.mkdir(exist_ok=True)
+    found = cost_table()
+    (RESULTS / "pair_costs.md").write_text(found)
+    click.echo(found, nl=False)
+
+
+if __name__ == "__main__":
+    main()
