@@ -35,7 +35,7 @@ SAMPLES = samples(COMMANDS_PAGE)
 WITHOUT_FILES = {
     line: shown
     for line, shown in (SAMPLES | samples(PARAMETERS)).items()
-    if not line.startswith(("estimate rappor", "check"))
+    if not line.startswith(("estimate rappor", "estimate k-rr-pair", "check"))
 }
 
 
@@ -51,13 +51,14 @@ def test_every_command_of_the_section_has_a_sample() -> None:
         "account --mechanism",
         "account --mechanism",
         "estimate k-rr",
+        "estimate k-rr-pair",
         "estimate rappor",
         "plan --values",
     ]
 
 
 def test_every_command_of_the_guide_to_parameters_has_a_sample() -> None:
-    assert kinds(PARAMETERS) == [*["account --mechanism"] * 3, "check", *["plan --values"] * 2]
+    assert kinds(PARAMETERS) == [*["account --mechanism"] * 4, "check", *["plan --values"] * 2]
 
 
 @pytest.mark.parametrize("line", WITHOUT_FILES)
@@ -70,6 +71,16 @@ def test_check_prints_this_for_the_shown_file(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "deniable.yaml").write_text(file, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert printed("check") == samples(PARAMETERS)["check"]
+
+
+def test_sample_of_a_pair_matches_for_the_counts_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = re.findall(r"`(\d+,\d+,\d+)`", COMMANDS_PAGE)
+    (tmp_path / "pairs.csv").write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    (line,) = (line for line in SAMPLES if line.startswith("estimate k-rr-pair"))
+    assert printed(line) == SAMPLES[line]
 
 
 def test_sample_with_files_has_the_last_words_of_its_command() -> None:

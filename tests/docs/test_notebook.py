@@ -1,0 +1,62 @@
+"""The notebook of docs runs, and its figures are those of the estimators and of the files."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggregator.history.periods import Period
+from analysis.sources.files import files_of, read_files
+from analysis.tables.window_table import window_schema, windows_of
+from bench.flights_files import flights_by_day, write
+from estimators.frequency import krr
+from estimators.mechanisms.krr import KRR
+from tests.support.paths import REPOSITORY
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat and nbclient run notebooks")
+nbclient = pytest.importorskip("nbclient", reason="nbformat and nbclient run notebooks")
+pytest.importorskip("ipykernel", reason="a notebook needs a kernel")
+pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+NOTEBOOK = REPOSITORY / "docs" / "analysis.ipynb"
+WEEK = range(1_357_516_800, 1_358_121_600, 86_400)  # from 2013-01-07
+FIGURES = """
+import json
+print(json.dumps({
+    "values": table["value"].tolist(), "frequency": table["frequency"].tolist(),
+    "low": table["low"].tolist(), "days": int(year["window_start"].nunique()),
+    "reports": int(days.sum()), "significant": int(found["significant"].sum()),
+}))
+"""
+
+
+def test_notebook_runs_and_its_figures_are_the_estimators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last digit. Which carriers differ by season is chance, but not that some do."""
+    days = flights_by_day()
+    collection = write(tmp_path, days)
+    monkeypatch.setenv("FLIGHTS", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(FIGURES))
+    nbclient.NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
+    outputs = [each for cell in notebook.cells if cell.cell_type == "code" for each in cell.outputs]
+    assert any("image/png" in each.get("data", {}) for each in outputs), "the chart is missing"
+    figures = json.loads(outputs[-1]["text"])
+    found, _ = read_files(
+        files_of(tmp_path / "windows", "carrier"), window_schema(), "carrier", None, Period(0, 1 << 40)
+    )
+    windows = windows_of(collection, found)
+    counts = np.sum([windows[start].counts[0] for start in WEEK], axis=0)
+    assert isinstance(collection.mechanism, KRR)
+    expected = krr.estimate(counts, collection.mechanism)
+    by_value = dict(zip(collection.values, zip(expected.frequency, expected.low, strict=True), strict=True))
+    shown = zip(figures["values"], figures["frequency"], figures["low"], strict=True)
+    assert {value: (share, low) for value, share, low in shown} == by_value
+    assert (figures["days"], figures["reports"]) == (365, sum(map(len, days.values())))
+    assert figures["significant"] > 0
