@@ -19,6 +19,8 @@ from aggregator.partition.faust_app import build_app
 from aggregator.topics.collection_publisher import CollectionPublisher
 from aggregator.views.backfill import Backfill
 from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.comparison_api import Comparer, Comparisons
+from aggregator.web.past_windows import PastWindows
 from aggregator.web.rollup_api import RollUps
 from aggregator.web.server import WebServer
 from estimators.errors import DeniableError
@@ -60,6 +62,7 @@ async def run_worker(
     stopping: Callable[[], None] = lambda: None,
     metrics_listen: tuple[str, int] | None = None,
     page_hosts: Sequence[str] = (),
+    comparer: Comparer | None = None,
 ) -> None:
     """Work until SIGINT or SIGTERM, then write last checkpoints and leave the group.
 
@@ -73,6 +76,7 @@ async def run_worker(
     stopping : called when the stop begins; without a broker, Faust may never finish it.
     metrics_listen : another address and port for metrics and health.
     page_hosts : host names beside loopback's under which a proxy serves the page.
+    comparer : compares periods for the page; without one it cannot.
 
     Raises
     ------
@@ -83,7 +87,8 @@ async def run_worker(
     without_created()  # else each counter has an undocumented second series
     assignment = Assignment(deployment, metrics)
     history = EstimateHistory(deployment.collections.values())
-    routes = RollUps(deployment).routes()
+    past = PastWindows(deployment)
+    routes = RollUps(past).routes() + (Comparisons(past, comparer).routes() if comparer else [])
     web = WebServer(
         deployment.collections,
         history,

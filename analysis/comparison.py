@@ -1,5 +1,6 @@
 """Which shares of a collection differ between two periods."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -32,7 +33,8 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
 
     `between` and `and` are the periods in ISO 8601, of `windows` and `reports` each. `first_share` and
     `second_share` are unbiased estimates, which may be negative; `rate` is the false-discovery rate of
-    `significant`; `std_error` is null where no error can be stated.
+    `significant`; `std_error` is null where no error can be stated. `omitted` values, those with the largest
+    p-values, are left out; they are tested with the others all the same.
     """
 
     version: int
@@ -52,11 +54,16 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
     std_error: list[float | None]
     p_value: list[float]
     significant: list[bool]
+    omitted: int = 0
+
+    def columns(self) -> list[str]:
+        """Return the names of the fields with an entry for each value."""
+        return [name for name in self.__struct_fields__ if isinstance(getattr(self, name), list)]
 
     def table(self) -> ArrowTable:
         """Return a row for each value; `about` is the record without its columns."""
         pa = arrow("a table of a comparison")
-        names = [name for name in self.__struct_fields__ if isinstance(getattr(self, name), list)]
+        names = self.columns()
         kinds = {"values": pa.string(), "significant": pa.bool_()}
         columns = {
             "value" if name == "values" else name: pa.array(
@@ -66,6 +73,14 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
         }
         about = {name: each for name, each in msgspec.to_builtins(self).items() if not isinstance(each, list)}
         return ArrowTable(pa.table(columns), about)
+
+
+def cut(record: ComparisonRecord, most: int) -> ComparisonRecord:
+    """Leave out all but `most` values, >= 1, of the smallest p-values; the others keep their order."""
+    kept = np.sort(np.argsort(record.p_value, kind="stable")[:most]).tolist()
+    columns = {name: [getattr(record, name)[place] for place in kept] for name in record.columns()}
+    omitted = record.omitted + len(record.values) - len(kept)
+    return msgspec.structs.replace(record, omitted=omitted, **columns)
 
 
 def check_comparable(collection: Collection, first: Period, second: Period) -> None:
@@ -101,6 +116,25 @@ def compare_periods(
     found = compare_shares(_shares(collection, first), _shares(collection, second), rate)
     names = [*collection.labels(), *([OTHER] if collection.other else [])]
     return _record_of(collection, first, second, rate, names, found)
+
+
+def compare_joined(
+    collection: Collection, periods: Sequence[Period], joined: Sequence[Joined], rate: float, most: int
+) -> ComparisonRecord:
+    """Compare two periods, and keep at most so many values.
+
+    Parameters
+    ----------
+    collection, rate : as of `compare_periods`.
+    periods, joined : both periods, and the windows of each.
+    most : values to keep, >= 1.
+
+    Raises
+    ------
+    AnalysisError as `compare_periods`.
+    """
+    first, second = (JoinedPeriod(*each) for each in zip(periods, joined, strict=True))
+    return cut(compare_periods(collection, first, second, rate), most)
 
 
 def _shares(collection: Collection, side: JoinedPeriod) -> tuple[FloatArray, FloatArray]:

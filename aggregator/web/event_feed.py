@@ -5,7 +5,7 @@ replaced frames and costs no more memory than a fast one.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -51,12 +51,12 @@ class EventFeed:
         self.closed = True
         self._wake()
 
-    def since(self, number: int) -> Iterator[Frame]:
-        """Yield frames with a higher number, in order.
+    def since(self, number: int, wanted: Callable[[FrameKey], bool] = lambda _: True) -> Iterator[Frame]:
+        """Yield frames with a higher number whose key is wanted, in order.
 
         Frames replaced during the iteration are skipped: they come under their new number.
         """
-        newer = [(key, each.number) for key, each in self._newer(number)]
+        newer = [(key, each.number) for key, each in self._newer(number) if wanted(key)]
         for key, listed in reversed(newer):
             each = self._frames.get(key)
             if each is not None and each.number == listed:

@@ -26,12 +26,12 @@ from estimators.collection import Collection
 from estimators.errors import DeniableError
 
 PAGE = Path(__file__).with_name("page")
-STYLES = ("page.css", "table.css", "charts.css")
-SCRIPTS = (
-    *("page.js", "stream.js", "collection.js", "table.js", "axis.js", "history.js", "history_table.js"),
-    *("plan.js", "privacy.js", "density.js", "pair.js", "format.js", "paths.js", "dom.js"),
-)
-PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
+#: Files of the page by path; its rooms are folders.
+PAGE_FILES = {"/": "index.html"} | {
+    f"/{each.relative_to(PAGE).as_posix()}": each.relative_to(PAGE).as_posix()
+    for each in sorted(PAGE.rglob("*"))
+    if each.suffix in (".css", ".js")
+}
 
 
 def _is_error(record: logging.LogRecord) -> bool:

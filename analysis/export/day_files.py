@@ -44,7 +44,7 @@ class DayFiles:
 
     Attributes
     ----------
-    windows, files : numbers of windows written, and of files replaced, so far.
+    windows, files : what was written so far, each once, however often it was replaced.
     others : starts of windows that the run left out, being of other parameters, by fingerprint in hex.
     """
 
@@ -60,8 +60,8 @@ class DayFiles:
         self.seconds = span_of(
             output, collection.name, kind, ending, self.fingerprint, collection.window_seconds, rows
         )
-        self.windows = 0
-        self.files = 0
+        self.windows: set[TableWindow] = set()
+        self.files: set[Path] = set()
         self.others: dict[str, set[int]] = {}
 
     def merge(self, table: Any) -> None:
@@ -98,8 +98,8 @@ class DayFiles:
             part = arrow("an export").concat_tables([without(former, new), part]).unify_dictionaries()
         starts = part["window_start"].cast("int64").to_numpy()
         self._replace(path, part.take(np.argsort(starts, kind="stable")).drop_columns(["collection"]))
-        self.windows += len(new)
-        self.files += 1
+        self.windows.update(new)
+        self.files.add(path)
 
     def _has(
         self, old: dict[TableWindow, TableRevision], window: TableWindow, revision: TableRevision

@@ -7,6 +7,7 @@ have been committed since. What is read again is in the files already, and chang
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -104,7 +105,13 @@ class TakenWindows:
 
 
 async def export(
-    cluster: Cluster, topics: Topics, files: DayFiles, period: Period | None, *, follows: bool
+    cluster: Cluster,
+    topics: Topics,
+    files: DayFiles,
+    period: Period | None,
+    *,
+    follows: bool,
+    caught_up: Callable[[], None] = lambda: None,
 ) -> None:
     """Write a collection's final estimates or windows to files.
 
@@ -114,6 +121,7 @@ async def export(
     files : to write; their folder is locked.
     period : that contains the windows entirely; None for all, from where the last run without one ended.
     follows : True to go on until cancelled.
+    caught_up : called once, when all that the topic had is in the files.
 
     Raises
     ------
@@ -127,7 +135,7 @@ async def export(
     until_ms = files.progress() if period is None else within.start * 1000
     clock, loop = asyncio.get_running_loop().time, asyncio.get_running_loop()
     waiting, merged_at, newest_ms = 0, -FLUSH_SECONDS, until_ms
-    since_ms = until_ms - CLOCKS_MILLISECONDS
+    since_ms, is_behind = until_ms - CLOCKS_MILLISECONDS, True
     fetching = fetched_since(cluster, topic, topics.partitions, since_ms, follows=follows)
     async with aclosing(fetching) as fetched:
         async for records, is_at_end in fetched:
@@ -138,6 +146,9 @@ async def export(
             if waiting >= FLUSH_BYTES or (waiting and is_due):
                 await loop.run_in_executor(None, files.merge, taken.table())
                 waiting, merged_at = 0, clock()
+            if is_at_end and not waiting and is_behind:
+                is_behind = False
+                caught_up()
             if is_at_end and not waiting and newest_ms > until_ms and period is None:
                 until_ms = newest_ms
                 files.keep_progress(until_ms)

@@ -61,7 +61,12 @@ def read_table(path: Path, schema: Any, missing: dict[str, str]) -> Any:
         else:
             found = _read_csv(path, schema)
     except (OSError, pa.ArrowInvalid) as error:
-        raise AnalysisError(f"{path} cannot be read as {path.suffix[1:]}: {error}") from error
+        reason = str(error).strip().removesuffix(".")
+        raise AnalysisError(
+            f"{path} cannot be read as {path.suffix[1:]}: {reason}; if it is damaged, copy it again, or "
+            "delete it and write its windows again with deniable export --from, as long as their topic keeps "
+            "them; if it is of another program, name other files"
+        ) from error
     for name, text in missing.items():
         if name not in found.column_names:
             found = found.append_column(name, pa.array(np.full(len(found), text, object), pa.string()))

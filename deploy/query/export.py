@@ -74,9 +74,31 @@ def export(
             loaded.cluster, topics, topics.estimates if kind == "estimates" else topics.windows
         )
         try:
-            run_until_signalled(export_files(loaded.cluster, topics, files, period, follows=follow))
+            run_until_signalled(
+                export_files(
+                    loaded.cluster,
+                    topics,
+                    files,
+                    period,
+                    follows=follow,
+                    caught_up=lambda: _say_so_far(files) if follow else None,
+                )
+            )
         finally:
             click.echo("\n".join(lines_of_export(files)), err=True)
+
+
+def _say_so_far(files: DayFiles) -> None:
+    click.echo(f"{_written(files)} so far; following, Ctrl-C ends", err=True)
+
+
+def _written(files: DayFiles) -> str:
+    """Say how many windows this run wrote, and to how many files, each counted once."""
+    windows, number = len(files.windows), len(files.files)
+    if not windows:
+        return f"{files.collection.name}: no new windows"
+    of_windows = f"{windows:,} window{'s' if windows != 1 else ''}"
+    return f"{files.collection.name}: {of_windows} written to {number:,} file{'s' if number != 1 else ''}"
 
 
 def lines_of_export(files: DayFiles) -> list[str]:
@@ -87,4 +109,4 @@ def lines_of_export(files: DayFiles) -> list[str]:
         "them with the collection file that they were counted under"
         for fingerprint, starts in sorted(files.others.items())
     ]
-    return [*skipped, f"{name}: {files.windows:,} windows written, {files.files:,} files"]
+    return [*skipped, _written(files)]

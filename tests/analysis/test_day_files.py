@@ -89,7 +89,8 @@ def test_newer_revisions_replace_older_ones(tmp_path: Path, ending: str) -> None
         *windows(range(20, 30)),
     ]
     check(tmp_path / "out", records)
-    assert files.windows == 30 + 10 + 5
+    assert len(files.windows) == 30  # 45 revisions were written
+    assert files.files == {*files_of(tmp_path / "out", "fruit")}
 
 
 def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
         before = {path: path.stat().st_ino for path in files_of(tmp_path / "out", "fruit")}
         files.merge(table_of(windows(range(30))))
     assert {path: path.stat().st_ino for path in files_of(tmp_path / "out", "fruit")} == before
-    assert (files.windows, files.files) == (30, len(before))
+    assert (len(files.windows), files.files) == (30, before.keys())
 
 
 def test_files_are_partitioned_by_collection_and_day(tmp_path: Path) -> None:
@@ -196,6 +197,19 @@ def test_other_files_are_refused(tmp_path: Path, content: str, expected: str) ->
     (tmp_path / "x.csv").write_text(content)
     with pytest.raises(AnalysisError, match=expected):
         read_files(files_of(tmp_path, "fruit"), estimate_schema(), "fruit", None, Period(0, 1 << 40))
+
+
+@pytest.mark.parametrize("kept", [0, 100, -100])
+def test_damaged_parquet_is_refused_with_a_remedy(tmp_path: Path, kept: int) -> None:
+    """Empty, cut early, and cut in its footer; the file that is damaged is named."""
+    with locked(tmp_path / "out"):
+        day_files(tmp_path / "out").merge(table_of(windows(range(3))))
+    [path] = files_of(tmp_path / "out", "fruit")
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(AnalysisError) as found:
+        read_files([path], estimate_schema(), "fruit", None, Period(0, 1 << 40))
+    assert str(found.value).startswith(f"{path} cannot be read as parquet: ")
+    assert "if it is damaged, copy it again, or delete it and write its windows again" in str(found.value)
 
 
 def test_place_without_files_is_reported(tmp_path: Path) -> None:

@@ -1,52 +1,60 @@
-// One collection's section: what it costs, its newest estimate, its history, and what another epsilon would do.
+// One collection's section: what it costs, an estimate, its history, and what another epsilon would do.
+// Rule 1: all parts show one window: the newest one, or one that people have chosen.
+// Rule 2: a section that is far from being seen is not drawn.
 
+import { createComparison, restoreComparison, updateComparison } from "./compare/comparison.js";
 import { drawDensity } from "./density.js";
 import { cloneTemplate, setTexts } from "./dom.js";
-import { formatMoment, formatPacks, formatWhole, formatWindow } from "./format.js";
-import { createHistory, drawHistory } from "./history.js";
+import { formatMoment } from "./format.js";
+import { drawChosen, drawHeadline, drawQuestion, drawStaleness, isNumber } from "./headline.js";
+import { createHistory, drawHistory, selectWindow } from "./history.js";
 import { drawPair } from "./pair.js";
 import { createPlan, updatePlan } from "./plan.js";
 import { formatPrivacy } from "./privacy.js";
-import { createTable, leadingValues, updateTable } from "./table.js";
+import { downloadEstimate } from "./rows/estimate_csv.js";
+import { createTable, leadingValues, restoreTable, updateTable } from "./table.js";
+import { fetchWindow } from "./window.js";
 
 const LEADING_VALUES = 6;
-const MECHANISMS = {
-  "k-rr": "Randomized response",
-  "k-rr-longitudinal": "Randomized response with memory",
-  "k-rr-pair": "Randomized response of pairs",
-  "one-hot-pair": "One bit for each pair",
-  "local-hash": "Local hashing",
-  "local-hash-longitudinal": "Local hashing with memory",
-  "rappor": "RAPPOR",
-  "rappor-one-hot": "RAPPOR without hashing",
-  "rappor-k-hot": "RAPPOR of several values",
-  "number": "Numbers by Square Wave",
-};
+const REST_MILLISECONDS = 100; // of a slider, before the window under it is fetched
 
-export function createView() {
+/** `keep` reads and writes what the page's address says of this collection. */
+export function createView(keep) {
   const section = cloneTemplate("collection-template");
-  return {
-    section,
-    collection: null,
-    limits: null,
-    estimate: null,
-    windows: new Map(),
-    table: createTable(section.querySelector(".estimate")),
-    history: createHistory(section.querySelector(".history")),
-    plan: createPlan(section.querySelector(".plan")),
-    isDrawing: false,
+  const view = {
+    section, keep, collection: null, limits: null, newest: null, estimate: null, windows: new Map(), chosen: null,
+    staleness: null, isDrawing: false, isNear: false,
   };
+  view.table = createTable(section.querySelector(".estimate"), keep, () => draw(view));
+  view.history = createHistory(section.querySelector(".history"), (start) => chooseWindow(view, start));
+  view.plan = createPlan(section.querySelector(".plan"));
+  view.comparison = createComparison(section.querySelector(".comparison"), keep);
+  section.querySelector(".follow").addEventListener("click", () => {
+    chooseWindow(view, null);
+    section.focus();
+  });
+  for (const button of section.querySelectorAll(".save")) button.addEventListener("click", () => downloadShown(view));
+  return view;
 }
 
 export function describe(view, collection) {
   view.collection = collection;
-  const { name, mechanism, values } = collection;
-  setTexts(view.section, {
-    "h2": name,
-    ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}, ${formatWhole(values)} ${mechanism === "number" ? "steps" : "values"}`,
-  });
-  view.section.setAttribute("aria-label", name);
+  drawQuestion(view.section, collection);
   drawPrivacy(view);
+}
+
+/** Takes all that the page's address says of this collection, once it is described. */
+export function restoreView(view) {
+  restoreTable(view.table);
+  restoreComparison(view.comparison, view.collection);
+  const start = view.keep.read("window");
+  chooseWindow(view, /^[0-9]{1,12}$/.test(start) ? Number(start) : null);
+}
+
+/** Draws what was not drawn while nobody could see it. */
+export function showNear(view, isNear) {
+  view.isNear = isNear;
+  if (isNear) draw(view);
 }
 
 /** What a client may send; arrives after the collection itself, since it may take seconds to compute. */
@@ -60,9 +68,53 @@ function drawPrivacy({ section, collection, limits }) {
 }
 
 export function showEstimate(view, estimate) {
+  view.newest = estimate;
+  updateComparison(view.comparison, view.collection, lastFinal(view));
+  if (view.chosen === null) show(view, estimate);
+  else if (view.chosen === estimate.window_start) chooseWindow(view, view.chosen);
+}
+
+function show(view, estimate) {
   view.estimate = estimate;
   drawHeadline(view);
   draw(view);
+}
+
+/** Shows this window in all parts; null follows the newest one. */
+async function chooseWindow(view, start) {
+  const { section, collection, newest } = view;
+  view.chosen = start;
+  view.keep.write("window", start === null ? "" : String(start));
+  selectWindow(view.history, start);
+  drawChosen(section, start === null ? null : `Showing the window of ${formatMoment(start)}.`);
+  drawStaleness(view);
+  if (start === null) {
+    if (newest !== null && view.estimate !== newest) show(view, newest);
+    return;
+  }
+  const found = start === newest?.window_start ? { estimate: newest } : await fetchAfterRest(view, collection, start);
+  if (view.chosen !== start || found === null) return;
+  if (found.estimate === undefined) drawChosen(section, found.error);
+  else show(view, found.estimate);
+}
+
+async function fetchAfterRest(view, collection, start) {
+  await new Promise((resolve) => { setTimeout(resolve, REST_MILLISECONDS); });
+  return view.chosen === start ? fetchWindow(collection, start) : null;
+}
+
+function downloadShown({ estimate, table, section }) {
+  if (isNumber(estimate)) downloadEstimate(estimate, estimate.values, true);
+  else {
+    const hasOther = section.querySelector(".estimate tfoot").rows.length > 0;
+    downloadEstimate(estimate, table.shown.map(({ value }) => value), hasOther);
+  }
+}
+
+/** End of the newest final window, unix seconds; reports of later ones are still being counted. */
+function lastFinal({ windows, newest }) {
+  const ends = Array.from(windows.values()).filter(({ final }) => final).map(({ window_end }) => window_end);
+  return ends.length > 0 ? Math.max(...ends) : newest.final ? newest.window_end : newest.window_start;
 }
 
 /** Forgets the windows of a former connection; the worker sends those that it knows. */
@@ -71,15 +123,18 @@ export function forgetWindows(view) {
 }
 
 export function addWindow(view, point) {
-  const { windows, collection: { history_windows: most } } = view;
+  const { windows, chosen, newest, collection: { history_windows: most } } = view;
   windows.set(point.window_start, point);
   if (windows.size > most) windows.delete(Math.min(...windows.keys()));
+  if (newest !== null) updateComparison(view.comparison, view.collection, lastFinal(view));
+  const isShown = view.estimate?.window_start === chosen && view.estimate?.final === point.final;
+  if (point.window_start === chosen && chosen !== newest?.window_start && !isShown) chooseWindow(view, chosen);
   draw(view);
 }
 
 /** Draws once per frame: a new connection sends everything at once. */
 function draw(view) {
-  if (view.isDrawing) return;
+  if (view.isDrawing || !view.isNear) return;
   view.isDrawing = true;
   requestAnimationFrame(() => {
     view.isDrawing = false;
@@ -97,41 +152,8 @@ function draw(view) {
   });
 }
 
-function drawHeadline({ section, collection, estimate }) {
-  const { reports, rejected, final, window_start, window_end } = estimate;
-  setTexts(section, {
-    ".reports": formatWhole(reports),
-    ".window": formatWindow(window_start, window_end),
-    ".rejected": formatPacks(rejected),
-    ".badge": final ? "Final" : "Provisional",
-    ".finality": final ? "Final: every report that came in time is counted."
-      : `Provisional: reports are counted until ${formatMoment(window_end + collection.grace_seconds)}.`,
-  });
-  section.classList.toggle("final", final);
-  for (const part of section.querySelectorAll(".badge, .finality")) part.hidden = false;
-  for (const part of section.querySelectorAll(".estimate, .plan")) part.hidden = isNumber(estimate);
-  section.querySelector(".density").hidden = !isNumber(estimate);
-  section.querySelector(".pair").hidden = !estimate.pair;
-  section.querySelector(".waiting").hidden = true;
-}
-
-/** A number has a distribution instead of leading values. */
-function isNumber({ mean }) {
-  return mean !== null;
-}
-
 /** `since`: unix seconds; undefined while no newer estimate is due. */
-export function showStaleness({ section, collection, estimate }, since, isWaiting, isSought) {
-  const isOrphan = isWaiting && estimate !== null;
-  section.classList.toggle("old", since !== undefined || isOrphan);
-  section.querySelector(".overdue").hidden = since === undefined && !isOrphan;
-  setTexts(section, {
-    ".waiting": isSought ? "Looking for the newest estimate."
-      : "Waiting for the first estimate: a window is published once it has " +
-        `${formatWhole(collection.minimum_reports)} reports.`,
-    ".overdue": isOrphan ? "Old: the worker restarted, and knows no estimate yet."
-    : since === undefined ? ""
-    : `No new data: a newer estimate was due at ${formatMoment(since)}. The data come in batches, too few reports ` +
-      "come, or counting stands still.",
-  });
+export function showStaleness(view, since, isWaiting, isSought) {
+  view.staleness = { since, isWaiting, isSought };
+  drawStaleness(view);
 }

@@ -5,6 +5,8 @@ const NORMAL_95 = 1.959964;
 const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const timeOfDay = new Intl.DateTimeFormat("en", clock);
 const dayAndTime = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", ...clock });
+const day = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
+const hourAndMinute = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const withZone = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
 
 /** With commas, and with decimals only if asked for. */
@@ -24,6 +26,13 @@ export function formatPacks(packs) {
 /** Unix seconds as local time with its zone, and with the day unless it is today. */
 export function formatMoment(seconds) {
   return `${formatterFor(seconds).format(1000 * seconds)} ${zoneAt(seconds)}`;
+}
+
+/** Unix seconds as a short local time, or as the day alone at midnight. */
+export function formatClock(seconds) {
+  const moment = new Date(1000 * seconds);
+  return moment.getHours() + moment.getMinutes() + moment.getSeconds() === 0 ? day.format(moment)
+    : (moment.getSeconds() === 0 ? hourAndMinute : timeOfDay).format(moment);
 }
 
 /** A range in unix seconds as local time with its zone, and with the day unless both are today. */

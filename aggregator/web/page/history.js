@@ -4,21 +4,24 @@
 // Rule 2: everything available to the pointer is available to the keyboard and in the table.
 
 import { drawEach, setTexts } from "./dom.js";
-import { formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";
+import { formatClock, formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";
 import { drawHistoryTable } from "./history_table.js";
 import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn } from "./paths.js";
 
-/** `selected`: start of the selected window; null follows the newest. */
-export function createHistory(root) {
-  const view = { root, points: [], values: [], selected: null, axisEnds: new Map(), digits: 1 };
+/**
+ * `selected`: start of the selected window; null follows the newest. `choose` is called with it when the slider
+ * moves; the pointer only looks, and then `pointed` is the start of the window under it.
+ */
+export function createHistory(root, choose) {
+  const view = { root, points: [], values: [], selected: null, pointed: null, axisEnds: new Map(), digits: 1 };
   const cursor = root.querySelector("input");
-  cursor.addEventListener("input", () => select(view, Number(cursor.value)));
+  cursor.addEventListener("input", () => choose(startAt(view, Number(cursor.value))));
   const panels = root.querySelector(".panels");
   panels.addEventListener("pointermove", ({ target, clientX }) => {
     const chart = target.closest(".chart");
-    if (chart !== null) select(view, nearestPoint(view, chart.getBoundingClientRect(), clientX));
+    if (chart !== null) look(view, startAt(view, nearestPoint(view, chart.getBoundingClientRect(), clientX)));
   });
-  panels.addEventListener("pointerleave", () => select(view, view.points.length - 1));
+  panels.addEventListener("pointerleave", () => look(view, null));
   root.querySelector("details").addEventListener("toggle", () => drawTable(view));
   return view;
 }
@@ -30,10 +33,10 @@ export function createHistory(root) {
 export function drawHistory(view, windows, values, digits) {
   view.digits = digits;
   view.points = Array.from(windows.values(), readPoint).sort((a, b) => a.start - b.start);
-  view.values = values;
+  view.values = values.filter((value) => view.points.some(({ shares }) => shares.has(value)));
   view.root.hidden = view.points.length < 2;
   if (view.root.hidden) return;
-  view.axisEnds = new Map(values.map((value) => [value, axisEndOf(view, value)]));
+  view.axisEnds = new Map(view.values.map((value) => [value, axisEndOf(view, value)]));
   drawPanels(view);
   drawTable(view);
 }
@@ -54,13 +57,23 @@ function readPoint({ window_start, window_end, final, reports, values, frequency
   return { start: window_start, end: window_end, final, reports, shares };
 }
 
-function select(view, index) {
-  view.selected = index === view.points.length - 1 ? null : view.points[index].start;
+/** `start`: of the window to select; null follows the newest. */
+export function selectWindow(view, start) {
+  view.selected = start;
+  if (!view.root.hidden && view.points.length > 1) drawPanels(view);
+}
+
+function look(view, start) {
+  view.pointed = start;
   drawPanels(view);
 }
 
-function selectedIndex({ points, selected }) {
-  const found = points.findIndex(({ start }) => start === selected);
+function startAt({ points }, index) {
+  return index === points.length - 1 ? null : points[index].start;
+}
+
+function selectedIndex({ points, selected, pointed }) {
+  const found = points.findIndex(({ start }) => start === (pointed ?? selected));
   return found === -1 ? points.length - 1 : found;
 }
 
@@ -80,9 +93,12 @@ function drawPanels(view) {
   });
   const moment = `${formatWindow(point.start, point.end)}, ${point.final ? "final" : "provisional"}, ` +
     `${formatWhole(point.reports)} reports`;
+  const [from, to] = [formatClock(points[0].start), formatClock(points.at(-1).start)];
   setTexts(root, {
     ".moment": moment,
-    ".scale": `The last ${points.length} windows with their 95 % intervals; each panel has its own scale, from 0.`,
+    ".scale": values.length === 0 ? "None of the values found is among the 20 largest of a window, which are kept here."
+      : `The last ${points.length} windows with their 95 % intervals, from ${from} to ${to}; each panel has its own ` +
+        "scale, from 0.",
   });
   const cursor = root.querySelector("input");
   cursor.max = points.length - 1;
@@ -102,8 +118,11 @@ function drawPanel(panel, value, { points, axisEnds, digits }, chosen) {
   setTexts(panel, {
     ".value": value,
     ".share": share === undefined ? "–" : `${formatPercent(share.frequency, digits)} %`,
-    ".top": `0 to ${Number((100 * axisEnd).toPrecision(2))} %`,
     ".ends": share === undefined ? "not known" : formatInterval(share, digits),
+    ".top": `${Number((100 * axisEnd).toPrecision(2))} %`,
+    ".half": Number((50 * axisEnd).toPrecision(2)),
+    ".from": formatClock(points[0].start),
+    ".to": formatClock(points.at(-1).start),
   });
   const runs = runsOf(points, value, axisEnd);
   const [area, marks, line, cursor] = pathsIn(panel.querySelector("svg"), 4);

@@ -30,12 +30,16 @@ function drawCells(row, texts, create) {
   texts.forEach((text, index) => setText(row.cells[index], text));
 }
 
-function createHead(_, scope) {
+function createHead(index, scope) {
   const cell = document.createElement("th");
   cell.scope = scope;
+  if (index > 0) cell.className = "number";
   return cell;
 }
 
 function createCell(index) {
-  return index === 0 ? createHead(index, "row") : document.createElement("td");
+  if (index === 0) return createHead(index, "row");
+  const cell = document.createElement("td");
+  cell.className = "number";
+  return cell;
 }

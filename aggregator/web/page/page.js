@@ -1,50 +1,118 @@
-// The live page: shows the worker's status and its collections, from its events.
-// Rule: the page says "Live" only while the worker is ready and no estimate is overdue.
+// The live page: shows the worker's status and the chosen collections, from its events.
+// Rule 1: the page says "Live" only while the worker is ready and no estimate is overdue.
+// Rule 2: the list of collections comes first; estimates come only of those that are shown.
 
+import { choose, keeperOf, linkOf, openChoices } from "./choice/choices.js";
+import { createList, drawList, drawStates } from "./choice/collection_list.js";
 import {
-  addWindow, createView, describe, forgetWindows, showEstimate, showLimits, showStaleness,
+  addWindow, createView, describe, forgetWindows, restoreView, showEstimate, showLimits, showNear, showStaleness,
 } from "./collection.js";
 import { placeChildren, setText } from "./dom.js";
 import { formatMoment, formatPacks, formatReasons } from "./format.js";
 import { followEvents } from "./stream.js";
 
-let views = new Map();
+const FIRST_SHOWN = 6; // of many collections, until people choose
+const COPIED_MILLISECONDS = 5_000;
 
-const handlers = {
-  collections: placeCollections,
-  limits: (limits) => showLimits(views.get(limits.collection), limits),
-  estimate: (estimate) => showEstimate(views.get(estimate.collection), estimate),
-  window: (point) => addWindow(views.get(point.collection), point),
-  status: drawStatus,
-};
-
-followEvents(handlers, {
-  opening: () => showStatus("connecting", "Connecting"),
-  cutOff: () => showStatus("unreachable", "Worker unreachable, retrying"),
-  full: () => showStatus("unreachable", "This worker serves as many pages as it can, retrying"),
+const page = { collections: new Map(), limits: new Map(), views: new Map(), status: null, isCutOff: false };
+const choices = openChoices(() => {
+  showChosen();
+  for (const view of page.views.values()) restoreView(view);
 });
+const list = createList(document.getElementById("choice"), {
+  choose: (names) => {
+    choose(choices, names);
+    showChosen();
+  },
+  hrefOf: (name) => `#collections=${name}`,
+});
+const seen = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    const view = page.views.get(target.dataset.name);
+    if (view?.section === target) showNear(view, isIntersecting);
+  }
+}, { rootMargin: "100%" });
+
+const follow = followEvents({
+  collections: takeCollections,
+  limits: (limits) => {
+    page.limits.set(limits.collection, limits);
+    inView(limits.collection, (view) => showLimits(view, limits));
+  },
+  estimate: (estimate) => inView(estimate.collection, (view) => showEstimate(view, estimate)),
+  window: (point) => inView(point.collection, (view) => addWindow(view, point)),
+  status: drawStatus,
+}, {
+  opening: () => showStatus("connecting", "Connecting"),
+  cutOff: () => {
+    page.isCutOff = true;
+    showStatus("unreachable", "Worker unreachable, retrying");
+  },
+  full: () => showStatus("unreachable", "This worker serves as many pages as it can, retrying"),
+}, choices.collections ?? []);
+document.getElementById("copy").addEventListener("click", copyLink);
 
 /**
- * One section per collection, in the worker's order; it tells them at each connection. Those that are gone
- * disappear; a worker that has restarted may have others, or others under the same name.
+ * The worker tells its collections at each connection. Those that are gone disappear; a worker that has restarted
+ * may have others, or others under the same name, and knows other windows.
  */
-function placeCollections(collections) {
-  const former = views;
-  views = new Map();
-  for (const collection of collections) {
-    const known = former.get(collection.name);
-    const view = known?.collection.fingerprint === collection.fingerprint ? known : createView();
-    views.set(collection.name, view);
-    describe(view, collection);
-    forgetWindows(view);
+function takeCollections(collections) {
+  page.collections = new Map(collections.map((collection) => [collection.name, collection]));
+  if (page.isCutOff) page.views.forEach(forgetWindows);
+  page.isCutOff = false;
+  showChosen();
+}
+
+/** One section for each collection chosen that the worker has, in its order. */
+function showChosen() {
+  const names = [...page.collections.keys()];
+  const shown = choices.collections === null ? names.slice(0, FIRST_SHOWN)
+    : names.filter((name) => choices.collections.includes(name));
+  choices.shown = choices.collections ?? shown;
+  const former = page.views;
+  page.views = new Map(shown.map((name) => [name, viewOf(name, former.get(name))]));
+  for (const [name, view] of former) if (page.views.get(name) !== view) seen.unobserve(view.section);
+  placeChildren(document.getElementById("collections"), Array.from(page.views.values(), ({ section }) => section));
+  drawList(list, names, shown);
+  showAbsent(names);
+  if (page.status !== null) drawStatus(page.status);
+  follow(shown);
+}
+
+function viewOf(name, former) {
+  const collection = page.collections.get(name);
+  if (former?.collection.fingerprint === collection.fingerprint) {
+    describe(former, collection);
+    return former;
   }
-  placeChildren(document.getElementById("collections"), Array.from(views.values(), ({ section }) => section));
+  const view = createView(keeperOf(choices, name));
+  view.section.dataset.name = name;
+  describe(view, collection);
+  restoreView(view);
+  if (page.limits.has(name)) showLimits(view, page.limits.get(name));
+  seen.observe(view.section);
+  return view;
+}
+
+function inView(name, draw) {
+  const view = page.views.get(name);
+  if (view !== undefined) draw(view);
+}
+
+/** Collections that the address names and the worker does not have. */
+function showAbsent(names) {
+  const absent = (choices.collections ?? []).filter((name) => !names.includes(name));
+  const nothing = choices.collections?.length === 0 ? "No collection is chosen: choose some in the list." : "";
+  setText(document.getElementById("absent"), absent.length === 0 ? nothing
+    : `This worker has no collection named ${absent.join(" or ")}.`);
 }
 
 function drawStatus(status) {
+  page.status = status;
   showStatus(...summarize(status));
   showNotices(status);
-  for (const [name, view] of views) {
+  drawStates(list, status);
+  for (const [name, view] of page.views) {
     showStaleness(view, status.stale[name], status.waiting.includes(name), status.sought.includes(name));
   }
 }
@@ -53,7 +121,7 @@ function summarize({ ready, stale, waiting, sought }) {
   const since = Math.min(...Object.values(stale));
   if (!ready) return ["not-ready", "Not ready"];
   if (since < Infinity) return ["stale", `No new data since ${formatMoment(since)}`];
-  if (waiting.length < views.size) return ["live", "Live"];
+  if (waiting.length < page.collections.size) return ["live", "Live"];
   return ["waiting", sought.length > 0 ? "Looking for the newest estimates" : "Waiting for the first estimate"];
 }
 
@@ -78,4 +146,19 @@ function showNotices({ reasons, unattributed }) {
     notices.children[index].classList.toggle("grave", index < reasons.length);
     setText(notices.children[index], text);
   });
+}
+
+/** A link with the windows that are shown now, so that it shows the same later. */
+async function copyLink() {
+  const windows = Array.from(page.views).filter(([, { estimate }]) => estimate !== null);
+  const link = linkOf(choices, windows.map(([name, { estimate }]) => [name, estimate.window_start]));
+  const copied = document.getElementById("copied");
+  try {
+    await navigator.clipboard.writeText(link);
+    setText(copied, "Copied. The link keeps these windows, searches and comparisons.");
+  } catch {
+    location.href = link; // the clipboard is only for pages of https and of this machine
+    setText(copied, "The address bar has the link now.");
+  }
+  setTimeout(() => setText(copied, ""), COPIED_MILLISECONDS);
 }

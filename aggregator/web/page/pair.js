@@ -18,7 +18,7 @@ export function drawPair(root, { pair }) {
     headOf(value, "row"), marginOf(rows, first),
     ...columns.values.map((_, second) => shareOf(pair.given_first, shares.get(`${first} ${second}`))),
   ]);
-  const head = [rows.name, "all, %", ...columns.values].map((text) => headOf(text, "col"));
+  const head = [rows.name, "all, %", ...columns.values].map((text, index) => headOf(text, "col", index > 0));
   const foot = [headOf("all, %", "row"), cellOf(""), ...columns.values.map((_, second) => marginOf(columns, second))];
   root.querySelector("thead").replaceChildren(rowOf(head));
   root.querySelector("tbody").replaceChildren(...body.map(rowOf), rowOf(foot));
@@ -36,9 +36,10 @@ function rowOf(cells) {
   return row;
 }
 
-function headOf(text, scope) {
+function headOf(text, scope, isNumber = false) {
   const head = document.createElement("th");
   head.scope = scope;
+  if (isNumber) head.className = "number";
   setText(head, text);
   return head;
 }

@@ -10,8 +10,10 @@ const FULL_MILLISECONDS = 30_000;
 /**
  * Follows the events until the page goes; `handlers` take what is sent, by event. `opening` is called when
  * the worker is asked, `cutOff` when it does not answer any more, `full` when it serves too many pages.
+ * `names`: collections whose estimates are wanted; the function returned replaces them.
  */
-export function followEvents(handlers, { opening, cutOff, full }) {
+export function followEvents(handlers, { opening, cutOff, full }, names) {
+  let wanted = names.join(",");
   let source = null;
   let timer = 0;
 
@@ -28,7 +30,7 @@ export function followEvents(handlers, { opening, cutOff, full }) {
 
   function open() {
     close();
-    source = new EventSource(ADDRESS);
+    source = new EventSource(`${ADDRESS}?collections=${wanted}`);
     source.addEventListener("error", () => {
       cutOff();
       // The browser reconnects by itself, unless it has given up.
@@ -56,4 +58,10 @@ export function followEvents(handlers, { opening, cutOff, full }) {
 
   document.addEventListener("visibilitychange", openWhileSeen);
   openWhileSeen();
+
+  return (others) => {
+    if (others.join(",") === wanted) return;
+    wanted = others.join(",");
+    if (!document.hidden) open();
+  };
 }

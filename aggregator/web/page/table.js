@@ -5,19 +5,27 @@
 import { drawAxis } from "./axis.js";
 import { formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
 import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
+import { createPaging, pageOf, restorePaging } from "./rows/paging.js";
+import { createSearch, drawMatches, findRows, restoreSearch } from "./rows/search.js";
+import { createSorting, restoreSorting, sortRows } from "./rows/sorting.js";
 
 const LEADING_VALUES = 20;
 const ESTIMATORS = { mle: "maximum likelihood" };
 
-/** State of a table between estimates; `leading` and `longestValue` never shrink. */
-export function createTable(root) {
-  const view = { root, estimate: null, order: [], expanded: false, leading: 0, longestValue: 0, axisEnd: 0, digits: 1 };
-  const button = root.querySelector("button");
-  button.addEventListener("click", () => {
-    view.expanded = !view.expanded;
+/**
+ * State of a table between estimates; `leading` and `longestValue` never shrink. `shown` are the entries in its rows;
+ * `redraw` is called when people search, sort or ask for more rows.
+ */
+export function createTable(root, keep, redraw) {
+  const view = { root, estimate: null, order: [], shown: [], leading: 0, longestValue: 0, axisEnd: 0, digits: 1 };
+  const draw = () => {
+    if (view.estimate === null) return;
     drawTable(view);
-    if (!view.expanded) button.scrollIntoView({ block: "nearest" });
-  });
+    redraw();
+  };
+  view.search = createSearch(root.querySelector(".search"), keep, "search", draw);
+  view.sorting = createSorting(root, keep, draw);
+  view.paging = createPaging(root.querySelector(".paging"), keep, "rows", draw);
   new ResizeObserver(() => redrawAxis(view)).observe(root.querySelector(".axis"));
   return view;
 }
@@ -28,9 +36,18 @@ export function updateTable(view, estimate) {
   drawTable(view);
 }
 
-/** Names of the values in the first rows, so many at most. */
-export function leadingValues({ order, leading }, most) {
-  return rankSignificant(order).slice(0, Math.min(most, Math.max(1, leading))).map(({ value }) => value);
+/** Takes search, sorting and rows from the page's address. */
+export function restoreTable(view) {
+  restoreSearch(view.search);
+  restoreSorting(view.sorting);
+  restorePaging(view.paging);
+  if (view.estimate !== null) drawTable(view);
+}
+
+/** Names of the leading values, or of the first ones found, so many at most. */
+export function leadingValues({ order, leading, search }, most) {
+  const least = search.wanted === "" ? Math.max(1, leading) : most;
+  return findRows(search, rankSignificant(order)).slice(0, Math.min(most, least)).map(({ value }) => value);
 }
 
 /** One entry per value from an estimate's parallel columns. */
@@ -68,18 +85,26 @@ function rankSignificant(order) {
 }
 
 function drawTable(view) {
-  const { root, order, estimate } = view;
-  const ranked = rankSignificant(order);
+  const { root, order, estimate, search } = view;
   const significant = order.filter((entry) => entry.significant).length;
   view.leading = Math.min(LEADING_VALUES, Math.max(view.leading, significant));
-  const shown = view.expanded ? ranked : ranked.slice(0, view.leading);
-  const other = readOther(estimate);
-  view.digits = percentDigits([...order, ...other]);
-  fitColumns(view, shown);
-  drawRows(root.querySelector("tbody"), shown, view);
+  const isSearch = search.wanted !== "";
+  const found = sortRows(view.sorting, findRows(search, rankSignificant(order)));
+  const first = isSearch || view.sorting.key !== "" ? LEADING_VALUES : view.leading;
+  view.shown = pageOf(view.paging, found, first);
+  const other = isSearch ? [] : readOther(estimate);
+  view.digits = percentDigits([...order, ...readOther(estimate)]);
+  fitColumns(view, isSearch ? found : order);
+  drawRows(root.querySelector("tbody"), view.shown, view);
   drawRows(root.querySelector("tfoot"), other, view);
   setTexts(root, { caption: captionOf(estimate, significant, order.length) });
-  drawButton(root.querySelector("button"), view.expanded, order.length - view.leading);
+  search.root.hidden = order.length <= LEADING_VALUES && !isSearch;
+  drawMatches(search, formatWhole(found.length), formatWhole(order.length), unreached(estimate));
+}
+
+/** What a search cannot find. */
+function unreached({ omitted }) {
+  return omitted > 0 ? ` The ${formatWhole(omitted)} estimated lowest are not listed, and cannot be found.` : "";
 }
 
 function captionOf({ estimator, omitted }, significant, values) {
@@ -88,19 +113,13 @@ function captionOf({ estimator, omitted }, significant, values) {
   return `${found}${left} Estimator: ${ESTIMATORS[estimator] ?? estimator}.`;
 }
 
-function drawButton(button, expanded, moreValues) {
-  button.textContent = expanded ? "Show fewer" : `Show ${formatWhole(moreValues)} more`;
-  button.setAttribute("aria-expanded", expanded);
-  button.hidden = moreValues === 0;
-}
-
 /** Widens columns for the longest texts shown; changes an axis that overflows or is 40 % empty. */
-function fitColumns(view, shown) {
+function fitColumns(view, entries) {
   const table = view.root.querySelector("table");
-  view.longestValue = Math.max(view.longestValue, ...shown.map(({ value }) => value.length));
+  view.longestValue = Math.max(view.longestValue, ...view.shown.map(({ value }) => value.length));
   table.style.setProperty("--longest-value", view.longestValue);
   table.style.setProperty("--digits", view.digits);
-  const highest = Math.max(1e-6, ...view.order.map(({ frequency, high, unreliable }) => unreliable ? frequency : Math.max(frequency, high)));
+  const highest = Math.max(1e-6, ...entries.map(({ frequency, high, unreliable }) => unreliable ? frequency : Math.max(frequency, high)));
   if (highest > view.axisEnd || highest < 0.6 * view.axisEnd) view.axisEnd = drawAxis(table, highest);
 }
 

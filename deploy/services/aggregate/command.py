@@ -14,7 +14,9 @@ from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFai
 
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.fetching.freed_memory import keep_freed_memory
+from aggregator.web.comparison_api import Comparer
 from aggregator.worker import WorkerError, run_worker
+from analysis.comparison import check_comparable, compare_joined
 from deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deploy.cli.signals import handle, leave_at_once
 from deploy.cluster.deployment import deployment_of
@@ -92,6 +94,7 @@ def aggregate(
                 partial(_end_in_time, deadline),
                 metrics_listen,
                 page_hosts,
+                Comparer(check_comparable, compare_joined),
             )
         )
     except WorkerError as error:

@@ -16,9 +16,10 @@ from aggregator.history.window_reader import Joined
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.records.window_counts import WindowCounts
 from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web import rollup_api
+from aggregator.web import past_windows, rollup_api
 from aggregator.web.origin_check import HEADERS
-from aggregator.web.rollup_api import MOST_WINDOWS, RollUps
+from aggregator.web.past_windows import MOST_WINDOWS, PastWindows
+from aggregator.web.rollup_api import RollUps
 from aggregator.web.server import WebServer
 from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.mechanisms.krr import KRR
@@ -35,7 +36,7 @@ def ask(*queries: dict[str, str] | list[tuple[str, str]], timing: WebTiming = DE
     async def run() -> list[Answer]:
         metrics = WorkerMetrics(COLLECTIONS)
         history = EstimateHistory(COLLECTIONS.values())
-        routes = RollUps(DEPLOYMENT, timing).routes()
+        routes = RollUps(PastWindows(DEPLOYMENT, timing)).routes()
         server = WebServer(COLLECTIONS, history, metrics, list, routes=routes)
         port = await server.start(0)
 
@@ -61,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Period]]:
         found.append((collection.name, period))
         return joined_of(collection, 1, 2, 4)
 
-    monkeypatch.setattr(rollup_api, "join_windows", join)
+    monkeypatch.setattr(past_windows, "join_windows", join)
     return found
 
 
@@ -69,7 +70,7 @@ def join_instead(monkeypatch: pytest.MonkeyPatch, join: Callable[[], Awaitable[J
     async def other(*_: object) -> Joined:
         return await join()
 
-    monkeypatch.setattr(rollup_api, "join_windows", other)
+    monkeypatch.setattr(past_windows, "join_windows", other)
 
 
 def test_roll_up_returns_the_record(asked: list[tuple[str, Period]]) -> None:
@@ -88,7 +89,7 @@ def test_roll_up_returns_the_record(asked: list[tuple[str, Period]]) -> None:
 def test_large_domain_returns_the_largest_values() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
     joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
-    record = msgspec.json.decode(rollup_api._body(wide, Period(T0, T0 + 10), joined))
+    record = msgspec.json.decode(rollup_api._body(wide, Period(T0, T0 + 10), [joined]))
     for kind in ("independent", "shared"):
         assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
 
@@ -125,11 +126,11 @@ def test_repeated_parameters_are_refused(
         ({"to": str(T0)}, f"from must be before to ({T0}), got {T0}"),
         (
             {"to": str(T0 + 9)},
-            "from and to must hold 1 to 45000 whole windows of 10 s, got 0; deniable rollup",
+            "a period must hold 1 to 45000 whole windows of 10 s, got 0; deniable rollup",
         ),
         (
             {"to": str(T0 + 10 * MOST_WINDOWS + 10)},
-            "from and to must hold 1 to 45000 whole windows of 10 s, got 45001; ",
+            "a period must hold 1 to 45000 whole windows of 10 s, got 45001; ",
         ),
     ],
 )

@@ -17,9 +17,12 @@ from aggregator.history.window_reader import Joined, WindowsReading
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.topics.names import Topics
 from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web import rollup_api
+from aggregator.web import past_windows
+from aggregator.web.comparison_api import Comparer, Comparisons
+from aggregator.web.past_windows import PastWindows
 from aggregator.web.rollup_api import RollUps
 from aggregator.web.server import WebServer
+from analysis.comparison import check_comparable, compare_joined
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0, estimate_of
@@ -35,8 +38,13 @@ PATHS = [
     "/api/plan?collection=place&reports=1000",
     f"/api/rollup?collection=fruit&from={T0}&to={T0 + 100}",
     "/api/rollup?collection=fruit&from=2026-01-01T00:00:00Z&to=2026-01-01T00:10%2B00:00",
+    f"/api/compare?collection=fruit&between={T0}/{T0 + 100}&and={T0 + 100}/{T0 + 200}&rate=0.1",
+    "/api/events?collections=fruit,place",
 ]
-PLACES = ["/", "/api/", "/api/estimates/", "/api/estimates/fruit?", "/api/plan?", "/api/rollup?"]
+PLACES = [
+    *("/", "/api/", "/api/estimates/", "/api/estimates/fruit?", "/api/plan?", "/api/rollup?"),
+    *("/api/compare?", "/api/events?"),
+]
 HOST = b"Host: localhost"
 SEEDS = [
     *(f"\x01GET {path} HTTP/1.1\r\n".encode() + HOST for path in PATHS),
@@ -51,6 +59,8 @@ SEEDS = [
     b"\x06collection=place&reports=1000",
     f"\x07collection=fruit&from={T0}&to={T0 + 100}".encode(),
     b"\x07collection=fruit&from=2026-01-01T00:00:00Z&to=2026-01-01T00:10%2B00:00",
+    f"\x08collection=fruit&between={T0}/{T0 + 100}&and=2026-01-01T01:00Z/2026-01-01T02:00Z&rate=0.1".encode(),
+    b"\x09collections=fruit,place",
 ]
 
 
@@ -76,12 +86,14 @@ class Served:
         self.port = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(ANSWER_SECONDS)
 
     async def _start(self) -> int:
-        rollup_api.join_windows = _join_nothing
+        past_windows.join_windows = _join_nothing
         history = EstimateHistory(COLLECTIONS.values())
         history.sought.clear()
         for collection in COLLECTIONS.values():
             history.take_estimate(estimate_of(collection))
-        routes = RollUps(DEPLOYMENT).routes()
+        past = PastWindows(DEPLOYMENT)
+        comparer = Comparer(check_comparable, compare_joined)
+        routes = RollUps(past).routes() + Comparisons(past, comparer).routes()
         self.server = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list, routes=routes)
         return await self.server.start(0)
 

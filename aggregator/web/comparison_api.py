@@ -1,0 +1,96 @@
+"""`/api/compare`: which shares differ between two periods.
+
+The comparison itself is given from outside: it belongs to those who analyse.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from aggregator.history.periods import Period, period_of
+from aggregator.history.window_reader import Joined
+from aggregator.web.estimates_api import unfit
+from aggregator.web.past_windows import PastWindows, refusal, with_hint
+from estimators.collection import Collection
+
+PARAMETERS = ("collection", "between", "and", "rate")
+DEFAULT_RATE = 0.05
+LEAST_RATE, MOST_RATE = 1e-9, 0.5
+MOST_VALUES = 2000  # of an answer, as of an estimate's record
+
+
+class Comparer(NamedTuple):
+    """How two periods of a collection are compared.
+
+    Parameters
+    ----------
+    check : raises ValueError if the periods cannot be compared, before anything is read.
+    compare : returns a record of at most so many values; takes the collection, both periods, their joined
+        windows, the false-discovery rate in (0, 1), and the number of values. Raises DeniableError with the
+        reason if there are too few reports.
+    """
+
+    check: Callable[[Collection, Period, Period], None]
+    compare: Callable[[Collection, Sequence[Period], Sequence[Joined], float, int], msgspec.Struct]
+
+
+class Comparisons:
+    """Answers to `/api/compare?collection=&between=START/END&and=START/END&rate=`.
+
+    Parameters
+    ----------
+    past : where the windows come from.
+    comparer : compares them.
+    """
+
+    def __init__(self, past: PastWindows, comparer: Comparer) -> None:
+        self.past = past
+        self.comparer = comparer
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """Routes for the web server."""
+        return [web.get("/api/compare", self.answer)]
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """The record of the comparison; or 400, 404, 422, 500 or 503 with the error."""
+        if wrong := unfit(request, *PARAMETERS):
+            return refusal(400, wrong)
+        query = request.query
+        if missing := [name for name in PARAMETERS[:3] if name not in query]:
+            return refusal(400, f"give collection, between and and; missing: {', '.join(missing)}")
+        collection = self.past.collections.get(query["collection"])
+        if collection is None:
+            return refusal(404, f"unknown collection; there are: {', '.join(self.past.collections)}")
+        try:
+            periods = [_period(name, query[name]) for name in ("between", "and")]
+            rate = _rate(query.get("rate"))
+            self.comparer.check(collection, *periods)
+        except ValueError as error:
+            return refusal(400, with_hint(error))
+        return await self.past.answer(
+            collection,
+            periods,
+            lambda joined: msgspec.json.encode(
+                self.comparer.compare(collection, periods, joined, rate, MOST_VALUES)
+            ),
+            "deniable compare",
+        )
+
+
+def _period(name: str, text: str) -> Period:
+    start, slash, end = text.partition("/")
+    if not slash:
+        raise ValueError(f"{name} must be START/END, each in ISO 8601 or unix seconds, got {text[:60]!r}")
+    return period_of(start, end)
+
+
+def _rate(text: str | None) -> float:
+    try:
+        rate = DEFAULT_RATE if text is None else float(text)
+    except ValueError:
+        rate = -1.0
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise ValueError(f"rate must be a number in [{LEAST_RATE:g}, {MOST_RATE}], got {str(text)[:60]!r}")
+    return rate

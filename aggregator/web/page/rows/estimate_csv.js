@@ -1,0 +1,42 @@
+// Estimates as CSV: the columns of `deniable.read_estimates`, of the rows that are shown.
+
+import { csvOf, download, iso, stamp } from "./csv.js";
+
+const OTHER = "(other)";
+const NAMES = [
+  "collection", "window_start", "window_end", "value", "frequency", "low", "high", "std_error", "significant", "count",
+  "is_other", "misfit_error", "unreliable", "reports", "final", "revision", "mechanism", "estimator", "epsilon",
+  "fingerprint",
+];
+
+/** `values`: names in the order of the table; `hasOther`: whether the row of all others is shown. */
+export function downloadEstimate(estimate, values, hasOther) {
+  download(`${estimate.collection}-${stamp(estimate.window_start)}.csv`, estimateCsv(estimate, values, hasOther));
+}
+
+export function estimateCsv(estimate, values, hasOther) {
+  const places = new Map(estimate.values.map((value, place) => [value, place]));
+  const rows = values.map((value) => rowOf(estimate, value, figuresOf(estimate, places.get(value))));
+  const { other } = estimate;
+  return csvOf(NAMES, hasOther && other !== null ? [...rows, rowOf(estimate, OTHER, figuresOfOther(estimate))] : rows);
+}
+
+function rowOf(estimate, value, figures) {
+  const { collection, window_start, window_end, reports, final, revision, mechanism, estimator, epsilon } = estimate;
+  return [
+    collection, iso(window_start), iso(window_end), value, ...figures, reports, final, revision, mechanism, estimator,
+    epsilon, estimate.fingerprint,
+  ];
+}
+
+function figuresOf({ frequency, low, high, std_error, significant, count, misfit_error, unreliable }, place) {
+  return [
+    frequency[place], low[place], high[place], std_error[place], significant[place], count[place], false,
+    misfit_error?.[place] ?? null, unreliable?.[place] ?? null,
+  ];
+}
+
+function figuresOfOther({ other, reports }) {
+  const { frequency, low, high, std_error } = other;
+  return [frequency, low ?? null, high ?? null, std_error, null, frequency * reports, true, null, null];
+}

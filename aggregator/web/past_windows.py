@@ -1,0 +1,102 @@
+"""Answers that need final windows of the past, read from their topic.
+
+Rule: counting comes first. One answer at a time, from a bounded number of windows, in bounded time.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from aiohttp import web
+from aiokafka.errors import KafkaError
+
+from aggregator.deployment import Deployment
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined, join_windows
+from aggregator.web.estimates_api import refused
+from aggregator.web.timing import DEFAULT, WebTiming
+from estimators.collection import Collection
+from estimators.errors import DeniableError
+
+MOST_WINDOWS = 45_000  # a month of minutes
+
+
+class PastWindows:
+    """Joins the windows of periods, and computes an answer from them in a thread of its own.
+
+    Parameters
+    ----------
+    deployment : of the windows.
+    timing : of reading them.
+    """
+
+    def __init__(self, deployment: Deployment, timing: WebTiming = DEFAULT) -> None:
+        self.deployment = deployment
+        self.timing = timing
+        self.collections = {each.name: each for each in deployment.collections.values()}
+        self._busy = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="past-windows")
+
+    async def answer(
+        self,
+        collection: Collection,
+        periods: Sequence[Period],
+        compute: Callable[[Sequence[Joined]], bytes],
+        command: str,
+    ) -> web.Response:
+        """Return JSON; or 400, 422, 500 or 503 with the error.
+
+        Parameters
+        ----------
+        collection : of the windows.
+        periods : to read, each of 1 to MOST_WINDOWS whole windows.
+        compute : the body from the joined windows of each period. Raises DeniableError with what the caller
+            can change, such as a longer period; ValueError or ArithmeticError if no estimate fits the counts.
+        command : that answers where this cannot, for the error.
+        """
+        for period in periods:
+            windows = period.windows(collection.window_seconds)
+            if not 1 <= windows <= MOST_WINDOWS:
+                return refusal(
+                    400,
+                    f"a period must hold 1 to {MOST_WINDOWS} whole windows of {collection.window_seconds} s, "
+                    f"got {windows}; {command} joins more",
+                )
+        if self._busy.locked():
+            return refusal(503, "another roll-up is running: try again when it has ended")
+        async with self._busy:
+            return await self._answer(collection, periods, compute, command)
+
+    async def _answer(
+        self,
+        collection: Collection,
+        periods: Sequence[Period],
+        compute: Callable[[Sequence[Joined]], bytes],
+        command: str,
+    ) -> web.Response:
+        cluster, topics = self.deployment.cluster, self.deployment.topics
+        try:
+            async with asyncio.timeout(self.timing.read):
+                joined = [await join_windows(cluster, topics, collection, period) for period in periods]
+        except (KafkaError, OSError):  # TimeoutError too
+            return refusal(503, f"the windows cannot be read within {self.timing.read:g} s: try {command}")
+        try:
+            body = await asyncio.get_running_loop().run_in_executor(self._thread, compute, joined)
+        except DeniableError as error:
+            return refusal(422, str(error))
+        except (ValueError, ArithmeticError) as error:
+            return refusal(500, f"no estimate fits the counts: {error}")
+        return web.Response(body=body, content_type="application/json")
+
+
+def refusal(status: int, what: str) -> web.Response:
+    """Answer with an error in JSON; one that passes says when to ask again."""
+    response = refused(status, what)
+    if status == 503:
+        response.headers["Retry-After"] = "5"
+    return response
+
+
+def with_hint(error: ValueError) -> str:
+    """Return the text of an error about a time; a plus sign in an address is a blank."""
+    return f"{error}{'; write the + of a zone as %2B' if 'ISO 8601' in str(error) else ''}"
