@@ -23,7 +23,7 @@ export function createView(keep) {
   const section = cloneTemplate("collection-template");
   const view = {
     section, keep, collection: null, limits: null, newest: null, estimate: null, windows: new Map(), chosen: null,
-    staleness: null, isDrawing: false, isNear: false,
+    leaders: null, staleness: null, isDrawing: false, isNear: false,
   };
   view.table = createTable(section.querySelector(".estimate"), keep, () => draw(view));
   view.history = createHistory(section.querySelector(".history"), (start) => chooseWindow(view, start));
@@ -33,7 +33,9 @@ export function createView(keep) {
     chooseWindow(view, null);
     section.focus();
   });
-  for (const button of section.querySelectorAll(".save")) button.addEventListener("click", () => downloadShown(view));
+  for (const button of section.querySelectorAll(":is(.estimate, .density) .save")) {
+    button.addEventListener("click", () => downloadShown(view));
+  }
   return view;
 }
 
@@ -86,7 +88,7 @@ async function chooseWindow(view, start) {
   view.chosen = start;
   view.keep.write("window", start === null ? "" : String(start));
   selectWindow(view.history, start);
-  drawChosen(section, start === null ? null : `Showing the window of ${formatMoment(start)}.`);
+  drawChosen(section, start === null ? null : `Showing the window of ${formatMoment(start)}.`, "");
   drawStaleness(view);
   if (start === null) {
     if (newest !== null && view.estimate !== newest) show(view, newest);
@@ -94,7 +96,7 @@ async function chooseWindow(view, start) {
   }
   const found = start === newest?.window_start ? { estimate: newest } : await fetchAfterRest(view, collection, start);
   if (view.chosen !== start || found === null) return;
-  if (found.estimate === undefined) drawChosen(section, found.error);
+  if (found.estimate === undefined) drawChosen(section, "", found.error);
   else show(view, found.estimate);
 }
 
@@ -147,9 +149,18 @@ function draw(view) {
       updateTable(view.table, view.estimate);
       if (view.estimate.pair) drawPair(view.section.querySelector(".pair"), view.estimate);
     }
-    drawHistory(view.history, view.windows, leadingValues(view.table, LEADING_VALUES), view.table.digits);
+    drawHistory(view.history, view.windows, leadersOf(view), view.table.digits);
     updatePlan(view.plan, view.collection.name, view.estimate);
   });
+}
+
+/** Values of the history: the leading ones, which a choice of a window does not change, or those found. */
+function leadersOf(view) {
+  const { table, chosen } = view;
+  const leaders = leadingValues(table, LEADING_VALUES);
+  if (table.search.wanted !== "") return leaders;
+  if (chosen === null || view.leaders === null) view.leaders = leaders;
+  return view.leaders;
 }
 
 /** `since`: unix seconds; undefined while no newer estimate is due. */

@@ -60,11 +60,12 @@ export function isNumber({ mean }) {
   return mean !== null;
 }
 
-/** Which window people chose, or why it cannot be shown; null if they follow the newest one. */
-export function drawChosen(section, text) {
+/** Which window people chose, null if they follow the newest one; and why it cannot be shown. */
+export function drawChosen(section, text, trouble) {
   const root = section.querySelector(".chosen");
   root.hidden = text === null;
-  if (text !== null) setText(root.querySelector(".which"), text);
+  setText(root.querySelector(".which"), text ?? "");
+  setText(root.querySelector(".trouble"), trouble);
 }
 
 /** A chosen window is not old: it is what people wanted to see. */

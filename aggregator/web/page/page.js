@@ -51,6 +51,10 @@ const follow = followEvents({
   full: () => showStatus("unreachable", "This worker serves as many pages as it can, retrying"),
 }, choices.collections ?? []);
 document.getElementById("copy").addEventListener("click", copyLink);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address after # is ours
+  document.getElementById("figures").focus();
+});
 
 /**
  * The worker tells its collections at each connection. Those that are gone disappear; a worker that has restarted

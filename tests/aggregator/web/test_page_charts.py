@@ -63,8 +63,8 @@ def test_history_shows_each_known_window(browser: "Browser", served: Served) -> 
     with watched(browser, served.address) as shown:
         wait_for_all(shown)
         assert panels(shown) == [
-            "apple 50.0 % 0 to 60 % 40.0 – 60.0",
-            "<i>fig</i> 40.0 % 0 to 80 % 30.0 – 50.0",
+            "apple 50.0 % 40.0 – 60.0 60 % 30 0 23:59:20 Jan 1",
+            "<i>fig</i> 40.0 % 30.0 – 50.0 80 % 40 0 23:59:20 Jan 1",
         ]
         area, _, line, cursor = (
             path.get_attribute("d") for path in shown.section().locator(".panel").first.locator("path").all()
@@ -75,7 +75,7 @@ def test_history_shows_each_known_window(browser: "Browser", served: Served) -> 
 
 
 def test_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
-    """It stays selected when a new one arrives; the newest, if selected, gives way to the new one."""
+    """All parts show it, also when a new one arrives; the newest, if selected, gives way to the new one."""
     first, *others, last = windows()
     served.take(first, *others)
     with watched(browser, served.address) as shown:
@@ -90,9 +90,15 @@ def test_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
             r"23:59:30 – .*23:59:40 UTC, final, 997 reports; apple 30\.0 %, 20\.0 – 40\.0; ", reported
         )
         assert panels(shown)[0].startswith("apple 30.0 %")
+        shown.section().locator(".reports", has_text="997").wait_for()
+        assert shown.rows()["apple"][1:] == ["30.0", "20.0 – 40.0"]
         served.take(changed(last, window_start=T0 + 10, window_end=T0 + 20))
-        shown.section().locator(".window", has_text="00:00:10").wait_for()
+        shown.section().locator(".slider input[max='4']").first.wait_for()
         assert panels(shown)[0].startswith("apple 30.0 %")
+        assert shown.section().locator(".reports").inner_text() == "997"
+        shown.section().get_by_role("button", name="Follow the newest").click()
+        shown.section().locator(".window", has_text="00:00:10").wait_for()
+        assert panels(shown)[0].startswith("apple 50.0 %")
 
 
 def test_pointer_chooses_the_nearest_window(browser: "Browser", served: Served) -> None:
@@ -132,7 +138,7 @@ def test_value_absent_from_a_window_is_not_drawn(browser: "Browser", served: Ser
     with watched(browser, served.address) as shown:
         wait_for_all(shown, 2)
         shown.section().get_by_role("slider", name="Window").press("ArrowLeft")
-        assert panels(shown)[1].endswith("not known")
+        assert panels(shown)[1].startswith("<i>fig</i> – not known")
         line = shown.section().locator(".panel").nth(1).locator("path").nth(2).get_attribute("d")
     assert line == "M100 20h0"
 
@@ -262,15 +268,18 @@ def test_number_is_drawn_as_a_density_with_its_figures(browser: "Browser", serve
     with watched(browser, served.address) as shown:
         density = shown.section().locator(".density")
         density.locator(".mean", has_text="Mean").wait_for()
-        texts = [density.locator(name).inner_text() for name in (".mean", ".quantiles", ".from", ".to")]
-        area, line = (path.get_attribute("d") for path in density.locator("path").all())
+        texts = [density.locator(name).inner_text() for name in (".mean", ".quantiles", ".top", ".half")]
+        ticks = density.locator(".numbers span").all_inner_texts()
+        area, line, median = (path.get_attribute("d") for path in density.locator("path").all())
         assert not shown.section().locator(".estimate").is_visible()
         assert not shown.section().locator(".plan").is_visible()
     assert texts == [
         "Mean -1,235 (-1,240 – -1,230)",
         "10 % below -8 (-8.5 – -7) · Median 0.5 (0.25 – 0.75)",
-        "-10",
-        "10",
+        "80 %",
+        "40",
     ]
+    assert ticks == ["-10", "-5", "0", "5", "10"]
+    assert median == "M52.5 0V100"
     assert line == "M25 25L75 50"
     assert area == "M25 50L75 75L75 25L25 0Z"

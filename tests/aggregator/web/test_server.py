@@ -1,6 +1,7 @@
 """The web server over real HTTP on loopback: routes, headers, health, and a port in use."""
 
 import asyncio
+import re
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -74,11 +75,20 @@ def test_page_is_served(path: str, kind: str) -> None:
 
 
 def test_only_files_of_the_page_are_served() -> None:
-    assert {path.name for path in PAGE.iterdir()} == set(PAGE_FILES.values())
+    files = {path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*") if path.is_file()}
+    assert files == set(PAGE_FILES.values())
     for path in ("/web.py", "/page/index.html", "/../web.py", "/%2e%2e/web.py", "/index.html"):
         status, headers, _ = get(path)
         assert status == 404
         check_headers(headers)
+
+
+def test_page_loads_all_scripts_at_once() -> None:
+    """Not each after the one that imports it; the same is true of the styles."""
+    text = (PAGE / "index.html").read_text()
+    scripts = [*re.findall(r'<link rel="modulepreload" href="(.*)">', text), "page.js"]
+    styles = re.findall(r'<link rel="stylesheet" href="(.*)">', text)
+    assert sorted([*scripts, *styles, "index.html"]) == sorted(PAGE_FILES.values())
 
 
 def test_page_obeys_its_content_policy() -> None:

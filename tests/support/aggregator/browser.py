@@ -61,6 +61,10 @@ class Watched:
         """Wait until the head of the page shows this text."""
         self.page.locator("#status", has_text=text).wait_for()
 
+    def streams(self) -> int:
+        """Return how often the page has asked for events: again if other collections are shown."""
+        return sum(each.startswith("api/events") for each in self.requests)
+
     def rows(self, name: str = "fruit") -> dict[str, list[str]]:
         """Return the cells of every row by value: remark, share, interval."""
         found = {}
