@@ -104,6 +104,17 @@ def test_link_asks_the_same_again(browser: "Browser", comparing: Served) -> None
         shown.page.wait_for_function("!location.hash.includes('compare')")
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_comparison_fits(browser: "Browser", comparing: Served, width: int) -> None:
+    look = {"viewport": {"width": width, "height": 800}, "reduced_motion": "reduce"}
+    with watched(browser, f"{comparing.address}#collections=fruit&{COMPARED}", **look) as shown:
+        shown.section().locator(".outcome", has_text="shares differ").wait_for()
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+        inside = shown.section().evaluate("section => section.scrollWidth <= section.clientWidth + 1")
+        assert inside
+        shown.keep(f"comparison-{width}")
+
+
 def test_refusal_is_said(browser: "Browser", comparing: Served) -> None:
     overlapping = f"fruit.compare={FIRST.start}/{FIRST.end},{FIRST.start}/{SECOND.end},0.05"
     with watched(browser, f"{comparing.address}#{overlapping}") as shown:

@@ -7,15 +7,18 @@ import pytest
 
 from tests.support.aggregator.browser import PICTURES, watched
 from tests.support.aggregator.builders import T0
+from tests.support.aggregator.crowd import crowd, crowd_estimates
 from tests.support.aggregator.scene import (
     AIR_TIME,
     CARRIERS,
     LIMITS,
     MISSING,
+    PAIR,
     SCENE,
     WINDOWS,
     estimates,
     number_estimates,
+    pair_estimate,
 )
 from tests.support.aggregator.served import Served, set_clock
 
@@ -73,3 +76,44 @@ def test_number_fits_and_picture_is_saved(
             assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
             shown.keep(f"number-{name}-{scheme}")
     assert (PICTURES / f"number-{name}-{scheme}.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+def test_pair_fits_and_picture_is_saved(
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
+) -> None:
+    """Its table scrolls by itself; the heads of its columns end where the figures do."""
+    set_clock(monkeypatch, T0 + 30)
+    look = {"viewport": viewport, "color_scheme": "light", "reduced_motion": "reduce"}
+    with Served({PAIR.fingerprint: PAIR}).serving() as served:
+        served.take(pair_estimate())
+        with watched(browser, served.address, **look) as shown:
+            shown.status("Live")
+            pair = shown.section(PAIR.name).locator(".pair")
+            pair.locator("summary").click()
+            ends = pair.evaluate(
+                """pair => ["thead th:nth-child(3)", "tbody td:nth-child(3)"].map((cell) => {
+                  const range = document.createRange();
+                  range.selectNodeContents(pair.querySelector(cell));
+                  return range.getBoundingClientRect().right;
+                })"""
+            )
+            assert ends[0] == pytest.approx(ends[1], abs=1)
+            assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+            shown.keep(f"pair-{name}")
+
+
+@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+def test_many_collections_fit_and_picture_is_saved(
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
+) -> None:
+    set_clock(monkeypatch, T0 + 11)
+    collections = crowd(40)
+    look = {"viewport": viewport, "color_scheme": "light", "reduced_motion": "reduce"}
+    with Served(collections).serving() as served:
+        served.take(*crowd_estimates([*collections.values()], 3))
+        address = f"{served.address}#collections=shop-003,shop-004&shop-003.search=item-00"
+        with watched(browser, address, **look) as shown:
+            shown.section("shop-003").locator(".matches", has_text="100 of").wait_for()
+            assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+            shown.keep(f"many-{name}")

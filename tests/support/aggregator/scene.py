@@ -1,4 +1,4 @@
-"""Data for pictures: two collections over forty windows, and a number, with simulated randomized counts."""
+"""Data for pictures: two collections over forty windows, a number, and a pair; counts are simulated."""
 
 import math
 from collections.abc import Iterator
@@ -10,11 +10,13 @@ from aggregator.estimation import window_estimate
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.window_counts import WindowCounts
 from deploy.demo.flights import AIR_MINUTES, load_flights
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0
+from tests.support.estimators.pairs import pair_counts
 from tests.support.estimators.simulation import generator, krr_counts, rappor_counts, zipf_counts
 
 WINDOWS = 40
@@ -35,6 +37,14 @@ DESTINATION = Collection(
 )
 AIR_TIME = Collection(
     name="air-time", mechanism=SquareWave.from_epsilon(-0.5, AIR_MINUTES - 0.5, 240, 2), window_seconds=60
+)
+FIELDS = (Field("carrier", CARRIERS, other=False), Field("destination", AIRPORTS[:7], other=False))
+PAIR = Collection(
+    name="carrier-destination",
+    mechanism=PairKRR.from_epsilons(len(CARRIERS), 7, 2, 2),
+    values=pair_labels(*FIELDS),
+    fields=FIELDS,
+    window_seconds=60,
 )
 SCENE = {collection.fingerprint: collection for collection in (CARRIER, DESTINATION)}
 LIMITS = {
@@ -68,6 +78,16 @@ def number_estimates() -> Iterator[EstimateRecord]:
     for start, final in ((T0 - 60, True), (T0, False)):
         counts = rng.multinomial(truth, columns).sum(axis=0, dtype=np.int64)
         yield _record(AIR_TIME, start, counts[None], counts[None].sum(axis=1), final)
+
+
+def pair_estimate() -> EstimateRecord:
+    """One window in which carriers have destinations that they prefer."""
+    rng, mechanism = generator(4), PAIR.mechanism
+    assert isinstance(mechanism, PairKRR)
+    carriers = zipf_counts(len(CARRIERS), 500_000, 0.8)
+    truth = np.array([rng.multinomial(each, rng.dirichlet(np.ones(7))) for each in carriers])
+    counts = pair_counts(rng, truth, mechanism).reshape(1, -1)
+    return _record(PAIR, T0, counts, counts.sum(axis=1), final=False)
 
 
 def _record(
