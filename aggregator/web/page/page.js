@@ -80,7 +80,7 @@ function showChosen() {
   drawList(list, names, shown);
   showAbsent(names);
   if (page.status !== null) drawStatus(page.status);
-  follow(shown);
+  follow(shown.length === names.length ? null : shown);
 }
 
 function viewOf(name, former) {

@@ -6,14 +6,15 @@ const ADDRESS = "api/events";
 const SILENCE_MILLISECONDS = 15_000;
 const REOPEN_MILLISECONDS = 3_000;
 const FULL_MILLISECONDS = 30_000;
+const MOST_LETTERS = 6_000; // of names: servers refuse long addresses, so estimates of all come instead
 
 /**
  * Follows the events until the page goes; `handlers` take what is sent, by event. `opening` is called when
  * the worker is asked, `cutOff` when it does not answer any more, `full` when it serves too many pages.
- * `names`: collections whose estimates are wanted; the function returned replaces them.
+ * `names`: collections whose estimates are wanted, null for all; the function returned replaces them.
  */
 export function followEvents(handlers, { opening, cutOff, full }, names) {
-  let wanted = names.join(",");
+  let wanted = addressOf(names);
   let source = null;
   let timer = 0;
 
@@ -30,7 +31,7 @@ export function followEvents(handlers, { opening, cutOff, full }, names) {
 
   function open() {
     close();
-    source = new EventSource(`${ADDRESS}?collections=${wanted}`);
+    source = new EventSource(wanted);
     source.addEventListener("error", () => {
       cutOff();
       // The browser reconnects by itself, unless it has given up.
@@ -60,8 +61,13 @@ export function followEvents(handlers, { opening, cutOff, full }, names) {
   openWhileSeen();
 
   return (others) => {
-    if (others.join(",") === wanted) return;
-    wanted = others.join(",");
+    if (addressOf(others) === wanted) return;
+    wanted = addressOf(others);
     if (!document.hidden) open();
   };
+}
+
+function addressOf(names) {
+  const joined = names?.join(",") ?? "";
+  return names === null || joined.length > MOST_LETTERS ? ADDRESS : `${ADDRESS}?collections=${joined}`;
 }

@@ -119,7 +119,8 @@ function fitColumns(view, entries) {
   view.longestValue = Math.max(view.longestValue, ...view.shown.map(({ value }) => value.length));
   table.style.setProperty("--longest-value", view.longestValue);
   table.style.setProperty("--digits", view.digits);
-  const highest = Math.max(1e-6, ...entries.map(({ frequency, high, unreliable }) => unreliable ? frequency : Math.max(frequency, high)));
+  const ends = entries.map(({ frequency, high, unreliable }) => unreliable ? frequency : Math.max(frequency, high));
+  const highest = Math.max(1e-6, ...ends);
   if (highest > view.axisEnd || highest < 0.6 * view.axisEnd) view.axisEnd = drawAxis(table, highest);
 }
 

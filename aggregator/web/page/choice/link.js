@@ -1,8 +1,9 @@
 // What the page's address says after its #: which collections are shown, and what of each. Pure.
 // Rule: what follows a # stays in the browser, so no log of a server or proxy has what people look for.
 
-export const FIELDS = ["search", "sort", "rows", "window", "compare", "compare_search", "compare_rows"];
+const FIELDS = ["search", "sort", "rows", "window", "compare", "compare_search", "compare_rows"];
 const COLLECTIONS = "collections";
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
 /** `collections`: names in order, null if nothing was chosen; `fields`: texts by `NAME.FIELD`. */
 export function readLink(hash) {
@@ -10,8 +11,8 @@ export function readLink(hash) {
   let collections = null;
   for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
     const [name, field] = key.split(".");
-    if (key === COLLECTIONS) collections = [...new Set(text.split(",").filter((each) => each !== ""))];
-    else if (name !== "" && FIELDS.includes(field) && text !== "") fields.set(key, text);
+    if (key === COLLECTIONS) collections = [...new Set(text.split(",").filter((each) => NAME.test(each)))];
+    else if (NAME.test(name) && FIELDS.includes(field) && text !== "") fields.set(key, text);
   }
   return { collections, fields };
 }

@@ -27,7 +27,7 @@ export function createComparison(root, keep) {
   });
   root.addEventListener("toggle", () => {
     if (!root.open) forget(view);
-    else if (view.periods === null && view.asked === "") proposePeriods(view);
+    else if (view.asked === "") proposePeriods(view);
   });
   return view;
 }

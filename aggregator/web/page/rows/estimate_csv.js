@@ -14,7 +14,7 @@ export function downloadEstimate(estimate, values, hasOther) {
   download(`${estimate.collection}-${stamp(estimate.window_start)}.csv`, estimateCsv(estimate, values, hasOther));
 }
 
-export function estimateCsv(estimate, values, hasOther) {
+function estimateCsv(estimate, values, hasOther) {
   const places = new Map(estimate.values.map((value, place) => [value, place]));
   const rows = values.map((value) => rowOf(estimate, value, figuresOf(estimate, places.get(value))));
   const { other } = estimate;

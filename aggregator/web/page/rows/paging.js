@@ -5,7 +5,7 @@
 import { setText } from "../dom.js";
 import { formatWhole } from "../format.js";
 
-export const STEP = 200;
+const STEP = 200;
 
 /** `keep` stores the number of rows under `field`; `redraw` is called at each change. */
 export function createPaging(root, keep, field, redraw) {
