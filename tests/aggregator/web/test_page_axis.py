@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.browser import Watched, until, watched
 from tests.support.aggregator.builders import changed, estimate_of
 from tests.support.aggregator.served import Served
 
@@ -78,5 +78,5 @@ def test_rotation_draws_the_axis_again(browser: "Browser", served: Served) -> No
         narrow = ticks.count()
         check_axis(shown, 0.21)
         shown.page.set_viewport_size({"width": 800, "height": 320})
-        shown.page.wait_for_function(f"document.querySelectorAll('.axis span').length > {narrow}")
+        until(shown.page, f"document.querySelectorAll('.axis span').length > {narrow}")
         check_axis(shown, 0.21)

@@ -16,7 +16,7 @@ from aggregator.web.past_windows import PastWindows
 from analysis.comparison import JoinedPeriod, check_comparable, compare_joined, compare_periods
 from tests.aggregator.web.test_comparison_api import FIRST, SECOND, joined_of
 from tests.support.aggregator.axe import violations
-from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.browser import Watched, until, watched
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.served import Served, set_clock
 
@@ -101,7 +101,7 @@ def test_link_asks_the_same_again(browser: "Browser", comparing: Served) -> None
         assert "apple" in differences(shown)
         assert shown.section().locator(".preset select").input_value() == "others"
         shown.section().get_by_text("Which shares differ").click()
-        shown.page.wait_for_function("!location.hash.includes('compare')")
+        until(shown.page, "!location.hash.includes('compare')")
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.browser import Watched, until, watched
 from tests.support.aggregator.builders import T0, changed
 from tests.support.aggregator.crowd import crowd, crowd_estimates
 from tests.support.aggregator.served import Served, set_clock
@@ -59,7 +59,7 @@ def test_chosen_collections_are_in_the_address(browser: "Browser", many: Served)
         assert sections(shown) == [NAMES[3], NAMES[12]]
         assert shown.page.url.endswith(f"#collections={NAMES[3]},{NAMES[12]}")
         shown.page.go_back()
-        shown.page.wait_for_function("document.querySelectorAll('.collection').length === 1")
+        until(shown.page, "document.querySelectorAll('.collection').length === 1")
         assert sections(shown) == [NAMES[12]]
         shown.page.get_by_label("Search collections").fill("-01")
         shown.page.get_by_role("button", name="Show these 10").click()
@@ -77,7 +77,7 @@ def test_address_restores_all_that_is_shown(browser: "Browser", many: Served) ->
         section.get_by_role("button", name="Show 80 more").click()
         section.locator(".slider input").first.press("ArrowLeft")
         section.locator(".badge", has_text="Final").wait_for()
-        shown.page.wait_for_function("location.hash.includes('.window=')")
+        until(shown.page, "location.hash.includes('.window=')")
         address, rows = shown.page.url, shown.rows(NAMES[7])
     assert list(rows) == [f"item-{value:04}" for value in range(199, 99, -1)]
     with watched(browser, address) as again:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aggregator.browser import PICTURES, watched
+from tests.support.aggregator.browser import PICTURES, until, watched
 from tests.support.aggregator.builders import T0
 from tests.support.aggregator.crowd import crowd, crowd_estimates
 from tests.support.aggregator.served import Served, set_clock
@@ -58,8 +58,8 @@ def test_first_paint_is_below_200_ms_with_100_collections(browser: "Browser", wo
             page = context.new_page()
             page.add_init_script(WATCH)
             page.goto(worker.address)
-            page.wait_for_function("'tables' in window.seen")
-            page.wait_for_function(f"{PAINT} !== null")
+            until(page, "'tables' in window.seen")
+            until(page, f"{PAINT} !== null")
             loads.append({"first_paint": page.evaluate(PAINT), **page.evaluate("window.seen")})
             assert page.locator("#choice li").count() == COLLECTIONS
             assert page.locator(".collection").count() < COLLECTIONS / 10

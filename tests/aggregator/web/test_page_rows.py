@@ -104,10 +104,10 @@ def test_thousands_of_rows_come_in_steps(browser: "Browser", monkeypatch: pytest
         with watched(browser, served.address) as shown:
             section = shown.section("shop-000")
             rows = section.locator(".estimate tbody tr")
-            section.locator(".more").wait_for()
+            section.locator(".estimate .more").wait_for()
             first = rows.count()
             assert 0 < first <= 20
-            section.locator(".more").press("Enter")
+            section.locator(".estimate .more").press("Enter")
             assert rows.count() == first + 200
             section.get_by_role("button", name="Show all 2,000").press("Enter")
             assert rows.count() == 2000

@@ -1,6 +1,7 @@
 """A real Chromium that opens a worker's page and records console errors and foreign requests."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -84,6 +85,14 @@ class Watched:
         self.page.screenshot(path=PICTURES / f"{picture}.png", full_page=True)
 
 
+def until(page: "Page", expression: str) -> None:
+    """Wait until an expression is true; the page's policy forbids `wait_for_function`."""
+    deadline = time.monotonic() + SEEN_MILLISECONDS / 1000
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, f"never true: {expression}"
+        time.sleep(0.02)
+
+
 @contextmanager
 def watched(
     browser: "Browser", address: str, *, worker_goes: bool = False, **context: Any
@@ -93,7 +102,7 @@ def watched(
     `worker_goes`: the worker stops meanwhile, so errors about a missing answer are allowed.
     """
     with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as opened:
-        shown = Watched(opened.new_page(), address)
+        shown = Watched(opened.new_page(), address.partition("#")[0])
         shown.page.goto(address)
         yield shown
         shown.page.close()
