@@ -59,7 +59,7 @@ ORDER = {
     ),
     "analysis": (
         "errors", "arguments", "periods", "tables", "sources", "export", "rollup_table", "differences",
-        "comparison",
+        "comparison", "changes",
     ),
     "deploy": (
         "config", "cli", "offline", "broker", "cluster", "services", "start", "produce", "query", "demo",
