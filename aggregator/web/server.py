@@ -32,6 +32,7 @@ PAGE_FILES = {"/": "index.html"} | {
     for each in sorted(PAGE.rglob("*"))
     if each.suffix in (".css", ".js")
 }
+MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
 def _is_error(record: logging.LogRecord) -> bool:
@@ -88,6 +89,8 @@ class WebServer:
         self.probes = Probes(metrics.registry, reasons_not_ready)
         self.page = PageFeed(list(collections.values()), history, limits, self.status, timing)
         self.streams = EventStreams(self.page.feed, timing)
+        # From memory: a browser asks for all at once, and each file read costs two turns of a thread.
+        self._files = {name: (PAGE / name).read_bytes() for name in PAGE_FILES.values()}
         self._runners: list[web.AppRunner] = []
         self._pulse: asyncio.Task[None] | None = None
 
@@ -168,7 +171,10 @@ class WebServer:
         self.page.feed.close()
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        return web.FileResponse(PAGE / PAGE_FILES[request.path])
+        name = PAGE_FILES[request.path]
+        return web.Response(
+            body=self._files[name], content_type=MEDIA_TYPES[Path(name).suffix], charset="utf-8"
+        )
 
     async def _collections(self, _: web.Request) -> web.Response:
         return json_response([about(collection) for collection in self.collections.values()])

@@ -228,7 +228,7 @@ def test_pair_of_few_reports_has_no_verdict(browser: "Browser", served: Served) 
     )
     served.take(found)
     with watched(browser, served.address) as shown:
-        sentence = shown.section().locator(".pair .independence").inner_text()
+        sentence = shown.section().locator(".pair .independence", has_text="depend").inner_text()
     assert sentence == "Too few reports to test whether carrier and origin depend on each other."
 
 

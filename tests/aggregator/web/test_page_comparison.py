@@ -15,9 +15,9 @@ from aggregator.web.comparison_api import Comparer, Comparisons
 from aggregator.web.past_windows import PastWindows
 from analysis.comparison import JoinedPeriod, check_comparable, compare_joined, compare_periods
 from tests.aggregator.web.test_comparison_api import FIRST, SECOND, joined_of
-from tests.support.aggregator.axe import violations
 from tests.support.aggregator.browser import Watched, until, watched
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
+from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.aggregator.browser import Watched, until, watched
 from tests.support.aggregator.builders import T0, changed
-from tests.support.aggregator.crowd import crowd, crowd_estimates
+from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:

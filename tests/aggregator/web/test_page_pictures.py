@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.aggregator.browser import PICTURES, watched
 from tests.support.aggregator.builders import T0
-from tests.support.aggregator.crowd import crowd, crowd_estimates
+from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.scene import (
     AIR_TIME,
     CARRIERS,

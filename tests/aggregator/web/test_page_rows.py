@@ -11,7 +11,7 @@ import deniable
 from aggregator.records.estimate import EstimateRecord, Other
 from tests.support.aggregator.browser import Watched, watched
 from tests.support.aggregator.builders import T0, changed, estimate_of
-from tests.support.aggregator.crowd import crowd, crowd_estimates
+from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.scene import AIR_TIME, number_estimates
 from tests.support.aggregator.served import Served, set_clock
 

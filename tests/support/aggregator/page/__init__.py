@@ -1,0 +1,1 @@
+"""What tests of the page share beside the browser: axe-core, and many collections."""
