@@ -54,7 +54,8 @@ def is_slow(loads: list[dict[str, float]]) -> bool:
 def test_first_paint_is_below_200_ms_with_100_collections(browser: "Browser", worker: Served) -> None:
     """The best of five loads, each in a browser context without a cache; of up to 20 if all were too slow.
 
-    Others that share the machine only add to these times. All are kept in `build/pictures/first_paint.json`, in milliseconds since the navigation began.
+    Others that share the machine only add to these times. All are kept in
+    `build/pictures/first_paint.json`, in milliseconds since the navigation began.
     """
     loads = []
     while len(loads) < LOADS or (is_slow(loads) and len(loads) < MOST_LOADS):
