@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import count, repeat
+from itertools import count
 from operator import itemgetter
 
 import numpy as np
@@ -26,9 +26,8 @@ def numbered(words: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     ------
     TypeError if a word has no hash.
     """
-    indices: defaultdict[str, bytes] = defaultdict(
-        map(int.to_bytes, count(), repeat(INDEX_BYTES), repeat("little")).__next__
-    )
+    next_index = count()
+    indices: defaultdict[str, bytes] = defaultdict(lambda: next(next_index).to_bytes(INDEX_BYTES, "little"))
     chunks = (words[start : start + _CHUNK] for start in range(0, len(words), _CHUNK))
     joined = b"".join([_indices(chunk, indices) for chunk in chunks])
     return list(indices), np.frombuffer(joined, "<u4").astype(np.int64)
