@@ -115,10 +115,10 @@ def test_wrong_types_of_both_fields_are_named_together(file: Path) -> None:
     fields = "[{name: a, values: 3}, {name: B, vlues: [y]}]"
     said = refusal(file, hot_entry(fields, "")).splitlines()
     assert [re.split("[;,]", line.partition("collections[0]")[2])[0] for line in said] == [
-        ": field `epsilon` is missing",
         ".fields[0].values: must be a list of text",
         ".fields[1].name: must be 1 to 63 lower-case letters",
         ".fields[1]: unknown field `vlues`",
+        ": field `epsilon` is missing",
     ]
 
 
