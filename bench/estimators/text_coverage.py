@@ -211,7 +211,10 @@ def main(runs: int) -> None:
         for reports in REPORTS
         for share, unlisted in UNLISTED
     ]
-    bloom = [bloom_cell(*cell, min(most, runs)) for *cell, most in BLOOM]
+    bloom = [
+        bloom_cell(cohorts, reports, share, unlisted, min(most, runs))
+        for cohorts, reports, share, unlisted, most in BLOOM
+    ]
     found = text_table([*cells, *bloom])
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "text_coverage.md").write_text(found)

@@ -202,7 +202,8 @@ def _builders(values: int) -> dict[str, Build]:
 
 
 def _number(wanted: float | ShuffledTarget, reports: int, std_error: float) -> NumberPlan:
-    mechanism = _built(partial(SquareWave.from_epsilon, 0.0, 1.0, DEFAULT_STEPS), wanted)
+    build = partial(SquareWave.from_epsilon, 0.0, 1.0, DEFAULT_STEPS)
+    mechanism = wanted.built(build) if isinstance(wanted, ShuffledTarget) else build(wanted)
     return NumberPlan(
         mechanism.epsilon,
         expected_std_error(mechanism, reports),

@@ -226,6 +226,6 @@ def _loss(theta: FloatArray, shares: FloatArray, reports: int, mechanism: Square
     gram = information(1 / rates, mechanism)
     right = np.column_stack([gram, onto_truth(shares / rates, mechanism)])
     left = np.eye(mechanism.steps) - gram * theta + np.outer(gram @ theta, theta)
-    solved = reports * np.linalg.solve(left, right)
+    solved: FloatArray = reports * np.linalg.solve(left, right).astype(np.float64, copy=False)
     hessian = solved[:, :-1]
     return QuadraticLoss((hessian + hessian.T) / 2, solved[:, -1])
