@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.frequency.estimate import QUANTILE_975
 from estimators.frequency.intervals.two_masses import QuadraticLoss, minimize_with_mass
 
 _FIRST_DISTANCE = 4  # cells
-#: Largest accepted root of a likelihood ratio.
-LARGEST_ROOT = 1.6448536269514722
+_TAIL, _TAIL_ROOT = 0.02, 2.4
 _EVERY = 8  # of these cells the first search begins with one
 _GUESSES = 6  # after which intervals of cells are halved
 
@@ -19,13 +19,13 @@ def quantile_cells(loss: QuadraticLoss, levels: Sequence[float]) -> list[tuple[i
     """Return the first and the last cell that may hold each quantile.
 
     If a quantile of level t is in cell x or before, the cells up to x hold at least t. That is rejected if
-    the least loss of all such distributions exceeds the least loss of all by more than 1.645^2 / 2. The last
-    cell is found likewise. Nothing is assumed of the distribution but that no cell is negative.
+    the least loss of all such distributions exceeds the least loss of all by more than z^2 / 2, where z is
+    `largest_root`. The last cell is found likewise. Nothing is assumed of the distribution but that no cell
+    is negative.
 
     Without that condition the root of twice the excess would be a standard normal, as in any likelihood
-    ratio, and 1.645 would leave out 5 % at each end. With it the ratio is smaller, because noise that needs
-    negative cells cannot be fitted; and whole cells hold more than the test accepts. Where neither matters,
-    because cells are large and reports many, at most one end of an interval is near the truth.
+    ratio. With it, it is mostly smaller, because noise that needs negative cells cannot be fitted; and whole
+    cells hold more than the test accepts. So most quantiles are covered more often than 95 %.
 
     Parameters
     ----------
@@ -55,6 +55,20 @@ def quantile_cells(loss: QuadraticLoss, levels: Sequence[float]) -> list[tuple[i
     return found
 
 
+def largest_root(level: float) -> float:
+    """Return the largest accepted root of a likelihood ratio, z.
+
+    It is 1.96, the 95 % point of a normal, but 2.4 for levels within .02 of 0 or 1. Most cells beyond such a
+    quantile are empty; noise can raise them and not lower them, so tails look longer than they are. In
+    simulations of 10,000 air times at epsilon 4, 1.96 covered the quantile .99 in 83 %, 2.3 in 92 %.
+
+    Parameters
+    ----------
+    level : in (0, 1).
+    """
+    return _TAIL_ROOT if min(level, 1 - level) < _TAIL else QUANTILE_975
+
+
 class _Ratios:
     """Roots of likelihood ratios: the first `origin + way * n` cells hold exactly `level`."""
 
@@ -66,16 +80,17 @@ class _Ratios:
         self._free = free  # cells of the last minimum: the next one has nearly the same
 
     def root(self, number: int) -> float:
-        """Return it for n = `number`, >= 0; about linear in n, and ascending."""
+        """Return it for n = `number`, >= 0, over the largest; about linear in n, and ascending."""
         cells = self._origin + self._way * number
         found, self._free = minimize_with_mass(self._loss, cells, self._level, self._free)
-        return math.sqrt(2 * max(0.0, self._loss.of(found) - self._least))
+        excess = max(0.0, self._loss.of(found) - self._least)
+        return math.sqrt(2 * excess) / largest_root(self._level)
 
 
 def _reach(ratios: _Ratios, most: int, guess: int) -> int:
-    """Return the largest n in [0, most] with a root of at most 1.645; 0 is accepted as it is.
+    """Return the largest n in [0, most] with a root of at most the largest; 0 is accepted as it is.
 
-    The next n is where a line through the nearest two roots reaches 1.645.
+    The next n is where a line through the nearest two roots reaches 1.
     """
     accepted, rejected, low, high = 0, most + 1, 0.0, math.inf
     tried = 0
@@ -83,14 +98,14 @@ def _reach(ratios: _Ratios, most: int, guess: int) -> int:
         number = min(max(guess, accepted + 1), rejected - 1)
         root = ratios.root(number)
         tried += 1
-        if root <= LARGEST_ROOT:
+        if root <= 1:
             accepted, low = number, root
         else:
             rejected, high = number, root
         if tried >= _GUESSES:
             guess = (accepted + rejected) // 2
         elif math.isinf(high):
-            guess = round(accepted * LARGEST_ROOT / max(low, 0.5)) + 1
+            guess = round(accepted / max(low, 0.25)) + 1
         else:
-            guess = accepted + round((LARGEST_ROOT - low) / (high - low) * (rejected - accepted))
+            guess = accepted + round((1 - low) / (high - low) * (rejected - accepted))
     return accepted
