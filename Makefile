@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -96,6 +96,9 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 
 bench-analysis: .venv/installed java ## a month of estimates into a table and into files: bench/results/analysis.md
 	@$(GUARD) .venv/bin/python -m bench.analysis
+
+notebook: .venv/installed ## run docs/analysis.ipynb on the demo's flights, and store what it shows
+	@.venv/bin/python -m bench.notebook
 
 bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as edge; bench/results/devices.md
 	@$(GUARD) .venv/bin/python -m bench.devices $(ARGS)

@@ -14,6 +14,8 @@ from analysis.tables.arrow_table import ArrowTable
 from analysis.tables.estimate_table import OTHER
 from estimators.arrays import FloatArray
 from estimators.collection import Collection
+from estimators.frequency.estimate import ScalarEstimate
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.square_wave import SquareWave
 
@@ -25,6 +27,26 @@ class JoinedPeriod(NamedTuple):
 
     period: Period
     joined: Joined
+
+
+class PeriodShares(NamedTuple):
+    """Shares of a period. Arrays float64 (n,), fractions of all reports.
+
+    Parameters
+    ----------
+    share : unbiased, so it may be negative or above 1; of RAPPOR of any text clipped at 0.
+    std_error : if every report comes from another client; inf where none can be stated.
+    shared_error : also valid if the same clients report in every window.
+    misfit : the part of both that is alike in every window: of RAPPOR of any text from strings outside the
+        candidates, of longitudinal hashing from collisions; 0 for others.
+    mean : of a number, in its units; None for other mechanisms.
+    """
+
+    share: FloatArray
+    std_error: FloatArray
+    shared_error: FloatArray
+    misfit: FloatArray
+    mean: ScalarEstimate | None
 
 
 class ComparisonRecord(msgspec.Struct, frozen=True):
@@ -104,18 +126,8 @@ def compare_periods(
 
 
 def _shares(collection: Collection, side: JoinedPeriod) -> tuple[FloatArray, FloatArray]:
-    counts = side.joined.counts
-    try:
-        result = roll_up(collection, side.joined)
-    except (ValueError, ArithmeticError) as error:
-        raise AnalysisError(f"no estimate fits the counts of {side.period}: {error}") from error
-    if result is None:
-        raise AnalysisError(too_few_reports(collection, side.joined, f" in {side.period}"))
-    shares = unbiased_shares(counts.counts, counts.cohort_sizes, result.independent, collection.mechanism)
-    std_error = result.shared.std_error
-    if isinstance(collection.mechanism, Rappor) and result.shared.misfit is not None:
-        std_error = np.where(result.shared.misfit.unreliable, np.inf, std_error)
-    return shares, std_error
+    found = period_shares(collection, side)
+    return found.share, found.shared_error
 
 
 def _record_of(
@@ -145,3 +157,29 @@ def _record_of(
         p_value=found.p_value.tolist(),
         significant=found.significant.tolist(),
     )
+
+
+def period_shares(collection: Collection, side: JoinedPeriod) -> PeriodShares:
+    """Estimate the shares of a period without constraints.
+
+    Raises
+    ------
+    AnalysisError if it has fewer reports than minimum_reports, or no estimate fits its counts.
+    """
+    counts = side.joined.counts
+    try:
+        result = roll_up(collection, side.joined)
+    except (ValueError, ArithmeticError) as error:
+        raise AnalysisError(f"no estimate fits the counts of {side.period}: {error}") from error
+    if result is None:
+        raise AnalysisError(too_few_reports(collection, side.joined, f" in {side.period}"))
+    independent, shared = result.independent, result.shared
+    share = unbiased_shares(counts.counts, counts.cohort_sizes, independent, collection.mechanism)
+    misfit = np.zeros(len(share))
+    errors = [independent.std_error, shared.std_error]
+    if isinstance(collection.mechanism, Rappor) and shared.misfit is not None:
+        errors = [np.where(shared.misfit.unreliable, np.inf, each) for each in errors]
+        misfit = shared.misfit.std_error
+    elif isinstance(collection.mechanism, LongitudinalHash):
+        misfit += independent.diagnostics["collision_error"]
+    return PeriodShares(share, errors[0], errors[1], misfit, independent.mean)

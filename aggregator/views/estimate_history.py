@@ -2,7 +2,8 @@
 
 Rule 1: memory is bounded by windows and bytes per collection of the worker's file; other collections are
 skipped.
-Rule 2: both name and fingerprint must match. An estimate of the same name under other parameters is skipped.
+Rule 2: both name and fingerprint must match. An estimate of the same name under other parameters is never
+the newest one. It is kept for the points of the history alone, which mark the change.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.records.estimate import EstimateRecord, encode_estimate
+from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from aggregator.views.changed_parameters import difference_of, joined, why_not_comparable
 from aggregator.views.latest_estimates import LatestEstimates
 from estimators.collection import Collection
 
@@ -41,20 +43,20 @@ class EstimateHistory(LatestEstimates):
         self.sought = set(names.values())
         self._names = names
         self._windows: dict[str, dict[int, _Known]] = {fingerprint: {} for fingerprint in names}
+        self._others: dict[str, dict[int, _Known]] = {name: {} for name in names.values()}
 
     def take_estimate(self, record: EstimateRecord) -> EstimateRecord | None:
         """Add one estimate; return it if it is its window's newest, and the window is kept."""
-        if self._names.get(record.fingerprint) != record.collection:
+        if record.fingerprint not in self._names:
+            windows = self._others.get(record.collection)
+            return record if windows is not None and _keep(windows, record) else None
+        if self._names[record.fingerprint] != record.collection:
             return None
-        windows = self._windows[record.fingerprint]
-        known = windows.get(record.window_start)
-        if known is not None and (known.revision, known.final) > (record.revision, record.final):
+        is_kept = _keep(self._windows[record.fingerprint], record)
+        if is_kept is None:
             return None
-        data = encode_estimate(record)
-        windows[record.window_start] = _Known(record.revision, record.final, data)
-        _forget_oldest(windows)
         super().take_estimate(record)
-        return record if record.window_start in windows else None
+        return record if is_kept else None
 
     def starts(self, collection: Collection) -> list[int]:
         """Starts of the kept windows, unix seconds, ascending."""
@@ -66,6 +68,46 @@ class EstimateHistory(LatestEstimates):
         known = windows.get(max(windows, default=0) if window_start is None else window_start)
         return None if known is None else known.data
 
+    def points(self, collection: Collection) -> list[int]:
+        """Starts of the windows of the history, unix seconds, ascending: those under other parameters too."""
+        starts = {*self._windows[f"{collection.fingerprint:016x}"], *self._others[collection.name]}
+        return sorted(starts)[-WINDOWS:]
+
+    def point(self, collection: Collection, record: EstimateRecord) -> dict[str, object]:
+        """One window's point in the history; of both parameters, joined if they are comparable.
+
+        Parameters
+        ----------
+        collection : of the worker's file.
+        record : the window's newest estimate under its parameters.
+        """
+        own = self._windows[f"{collection.fingerprint:016x}"].get(record.window_start)
+        known = self._others[collection.name].get(record.window_start)
+        if known is None:
+            return point_of(record)
+        other = decode_estimate(known.data)
+        reason = why_not_comparable(other, collection)
+        if own is not None:
+            present = decode_estimate(own.data)
+            return point_of(present if reason else joined(present, other))
+        return point_of(other) | {
+            "other_parameters": {
+                "fingerprint": other.fingerprint,
+                "difference": difference_of(other, collection),
+                "not_comparable": reason,
+            }
+        }
+
+
+def _keep(windows: dict[int, _Known], record: EstimateRecord) -> bool | None:
+    """Keep an estimate; False if its window is too old, None if a newer one of it is known."""
+    known = windows.get(record.window_start)
+    if known is not None and (known.revision, known.final) > (record.revision, record.final):
+        return None
+    windows[record.window_start] = _Known(record.revision, record.final, encode_estimate(record))
+    _forget_oldest(windows)
+    return record.window_start in windows
+
 
 def _forget_oldest(windows: dict[int, _Known]) -> None:
     held = sum(len(known.data) for known in windows.values())
@@ -74,7 +116,10 @@ def _forget_oldest(windows: dict[int, _Known]) -> None:
 
 
 def point_of(record: EstimateRecord) -> dict[str, object]:
-    """One window's point in the history: its largest values, in columns of equal length."""
+    """One window's point in the history: its largest values, in columns of equal length.
+
+    `other_parameters` is None, or says what differs from the worker's file, and why it is not comparable.
+    """
     shown = np.argsort(-np.asarray(record.frequency), kind="stable")[:VALUES].tolist()
     return {
         "collection": record.collection,
@@ -86,4 +131,5 @@ def point_of(record: EstimateRecord) -> dict[str, object]:
         "frequency": [record.frequency[i] for i in shown],
         "low": [record.low[i] for i in shown],
         "high": [record.high[i] for i in shown],
+        "other_parameters": None,
     }

@@ -24,7 +24,8 @@ class LatestEstimates:
     Attributes
     ----------
     newest : estimates by collection name.
-    appended_ms : latest append time of the estimates read, unix milliseconds, by collection name.
+    appended_ms : latest append time of the estimates read under the parameters of the newest one, unix
+        milliseconds, by collection name.
     sought : names of collections whose newest estimate may be in a part of the topic not read yet.
     """
 
@@ -99,9 +100,14 @@ class LatestEstimates:
                 self._foreign.add(source, record.offset)
             else:
                 if taken is not None:
-                    former_ms = self.appended_ms.get(taken.collection, 0)
-                    self.appended_ms[taken.collection] = max(former_ms, record.timestamp)
+                    self._note(taken, record.timestamp)
                     show(taken)
+
+    def _note(self, taken: EstimateRecord, appended_ms: int) -> None:
+        newest = self.newest.get(taken.collection)
+        if newest is not None and newest.fingerprint == taken.fingerprint:
+            former_ms = self.appended_ms.get(taken.collection, 0)
+            self.appended_ms[taken.collection] = max(former_ms, appended_ms)
 
 
 def successor_due(record: EstimateRecord, collection: Collection) -> int:

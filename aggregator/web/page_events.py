@@ -12,7 +12,7 @@ import msgspec
 
 from aggregator.deployment import ClientLimits
 from aggregator.records.estimate import EstimateRecord
-from aggregator.views.estimate_history import WINDOWS, EstimateHistory, point_of
+from aggregator.views.estimate_history import WINDOWS, EstimateHistory
 from aggregator.web.event_feed import EventFeed
 from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.collection import Collection
@@ -50,13 +50,15 @@ class PageFeed:
     def show(self, record: EstimateRecord) -> None:
         """Send an estimate that the history accepted, and forget windows that it dropped."""
         collection, sent = self._collections[record.collection], self._starts[record.collection]
-        starts = self.history.starts(collection)
-        if record.window_start == starts[-1]:
+        own, starts = self.history.starts(collection), self.history.points(collection)
+        if own and record.window_start == own[-1]:
             self.feed.put(
                 ("estimate", record.collection), msgspec.Raw(self.history.record(collection) or b"")
             )
-        self.feed.put(("window", record.collection, record.window_start), point_of(record))
-        sent.add(record.window_start)
+        if record.window_start in starts:
+            point = self.history.point(collection, record)
+            self.feed.put(("window", record.collection, record.window_start), point)
+            sent.add(record.window_start)
         for gone in sent.difference(starts):
             self.feed.forget(("window", record.collection, gone))
             sent.remove(gone)

@@ -1,30 +1,30 @@
-"""From JSON records of estimates to columns, many records at a time and without a Python number each.
+"""From JSON records of estimates to columns: each record is decoded once, its types checked as it is read.
 
-Rule 1: a batch of records is converted by Arrow's CSV reader, which reads the same text to the same double as
-a JSON reader, on all cores, and without holding the interpreter's lock.
-Rule 2: whatever is unusual in a batch (columns of unequal length, other types, other spaces) sends all its
-records through `decode_estimate`, which decides what is an estimate.
+Rule 1: of a record only the fields of a table are decoded; of all others, that they are JSON.
+Rule 2: a record with a field of another type, or columns of unequal length, is no estimate, as for
+`decode_estimate`.
 """
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from math import nan
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.records.estimate import RECORD_VERSION, Other, decode_estimate, encode_estimate
-from analysis.errors import arrow
+from aggregator.records.estimate import RECORD_VERSION, Other
 
 LATEST_SECONDS = 253_402_300_799  # a timestamp column holds no more
 
-_EMPTY = msgspec.Raw(b"[]")
 ColumnNumbers = npt.NDArray[np.float64]
 ValueCounts = npt.NDArray[np.int64]
 
 
-class EstimateHead(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class EstimateHead(msgspec.Struct, frozen=True, gc=False):
     """An estimate without its columns, or one of its parts."""
 
     version: int
@@ -43,22 +43,18 @@ class EstimateHead(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     parts: int = 1
 
 
-class RawEstimate(EstimateHead, frozen=True, gc=False, kw_only=True):
-    """An estimate whose columns are still text. It keeps the whole record in memory."""
+class DecodedEstimate(EstimateHead, frozen=True, gc=False, kw_only=True):
+    """An estimate with its columns; `values` is still text, see `Labels`."""
 
     values: msgspec.Raw
-    frequency: msgspec.Raw
-    count: msgspec.Raw
-    std_error: msgspec.Raw
-    low: msgspec.Raw
-    high: msgspec.Raw
-    significant: msgspec.Raw
-    misfit_error: msgspec.Raw = _EMPTY
-    unreliable: msgspec.Raw = _EMPTY
-
-
-class _UnusualError(ValueError):
-    """Not what a worker writes; it may be an estimate all the same."""
+    frequency: list[float]
+    count: list[float]
+    std_error: list[float | None]
+    low: list[float]
+    high: list[float]
+    significant: list[bool]
+    misfit_error: list[float] = []
+    unreliable: list[bool] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +87,7 @@ class Labels:
         self._lists: dict[bytes, npt.NDArray[np.int32]] = {}
 
     def places(self, values: bytes) -> npt.NDArray[np.int32]:
-        """Return the places of a JSON list of texts, int32 (n,); ValidationError if it is none."""
+        """Return the places of a JSON list of texts, int32 (n,); DecodeError if it is none."""
         found = self._lists.get(values)
         if found is None:
             texts = msgspec.json.decode(values, type=list[str])
@@ -101,8 +97,13 @@ class Labels:
         return found
 
 
-HEAD_FIELDS = EstimateHead.__struct_fields__
-_RAW = msgspec.json.Decoder(RawEstimate)
+NUMBERS = ("frequency", "low", "high", "std_error", "count")
+OPTIONAL = ("misfit_error", "unreliable")
+COLUMNS = (*NUMBERS, "significant")
+UNKNOWN = array("d", [nan])
+
+_DECODER = msgspec.json.Decoder(DecodedEstimate)
+_head_of = attrgetter(*EstimateHead.__struct_fields__)
 
 
 def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, int]:
@@ -113,89 +114,50 @@ def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, i
     records : JSON.
     labels : of all batches; gets new texts.
     """
-    try:
-        return _converted(records, labels), 0
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, _UnusualError):
-        kept = []
-        for each in records:
-            try:
-                record = decode_estimate(each)
-            except msgspec.DecodeError:
-                continue
-            if record.window_end <= LATEST_SECONDS:
-                kept.append(encode_estimate(record))
-        return _converted(kept, labels), len(records) - len(kept)
-
-
-def _converted(records: Sequence[bytes], labels: Labels) -> EstimateBatch:
-    raw = [_RAW.decode(each) for each in records]
-    if any(
-        each.version != RECORD_VERSION
-        or not 0 <= each.window_start < each.window_end <= LATEST_SECONDS
-        or not 1 <= each.part <= each.parts
-        for each in raw
-    ):
-        raise _UnusualError("fields out of range")
-    places = [labels.places(bytes(each.values)) for each in raw]
+    heads: list[EstimateHead] = []
+    texts: dict[int, bytes] = {}
+    places: list[npt.NDArray[np.int32]] = []
+    columns: dict[str, array[float]] = {name: array("d") for name in (*COLUMNS, *OPTIONAL)}
+    for each in records:
+        try:
+            record = _DECODER.decode(each)
+            found = labels.places(bytes(record.values))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        if not _is_whole(record, len(found)):
+            continue
+        if record.parts > 1:
+            texts[len(heads)] = each
+        heads.append(EstimateHead(*_head_of(record)))
+        places.append(found)
+        for name in COLUMNS:
+            _extend(columns[name], getattr(record, name))
+        for name in OPTIONAL:
+            _extend(columns[name], getattr(record, name) or UNKNOWN * len(found))
+    arrays = {name: np.frombuffer(column, np.float64) for name, column in columns.items()}
+    flags = {name: arrays.pop(name) for name in ("significant", "unreliable")}
     lengths = np.array([len(each) for each in places], np.int64)
     values = np.concatenate(places) if places else np.empty(0, np.int32)
-    numbers = {
-        name: _column([getattr(each, name) for each in raw], lengths, name in ("std_error",))
-        for name in ("frequency", "low", "high", "std_error", "count")
-    }
-    numbers["misfit_error"] = _optional_column([each.misfit_error for each in raw], lengths, is_flag=False)
-    flags = {
-        "significant": _column([each.significant for each in raw], lengths, False, is_flag=True),
-        "unreliable": _optional_column([each.unreliable for each in raw], lengths, is_flag=True),
-    }
-    heads = [EstimateHead(**{name: getattr(each, name) for name in HEAD_FIELDS}) for each in raw]
-    texts = {place: records[place] for place, each in enumerate(raw) if each.parts > 1}
-    return EstimateBatch(heads, texts, lengths, values, numbers, flags)
+    return EstimateBatch(heads, texts, lengths, values, arrays, flags), len(records) - len(heads)
 
 
-def _optional_column(raws: Sequence[msgspec.Raw], lengths: ValueCounts, *, is_flag: bool) -> ColumnNumbers:
-    """A column that is empty for most mechanisms: NaN there."""
-    present = np.array([len(bytes(each)) > 2 for each in raws], bool)
-    column = np.full(int(lengths.sum()), np.nan)
-    if present.any():
-        rows = np.repeat(present, lengths)
-        kept = [each for each, is_there in zip(raws, present.tolist(), strict=True) if is_there]
-        column[rows] = _column(kept, lengths[present], False, is_flag=is_flag)
-    return column
+def _is_whole(record: DecodedEstimate, values: int) -> bool:
+    """Whether the columns have an entry for each value, and the fields are in their ranges."""
+    return (
+        all(len(getattr(record, name)) == values for name in COLUMNS)
+        and all(len(getattr(record, name)) in (0, values) for name in OPTIONAL)
+        and record.version == RECORD_VERSION
+        and 0 <= record.window_start < record.window_end <= LATEST_SECONDS
+        and 1 <= record.part <= record.parts
+    )
 
 
-def _column(
-    raws: Sequence[msgspec.Raw], lengths: ValueCounts, is_nullable: bool, *, is_flag: bool = False
-) -> ColumnNumbers:
-    """Join JSON lists to one array; _UnusualError if a length differs, or an entry is of another type."""
-    pa, csv = arrow("a table of estimates"), import_module("pyarrow.csv")
-    bodies = [memoryview(each)[1:-1] for each in raws if len(memoryview(each)) > 2]
-    text = b",".join(bodies)
-    found = [0 if len(memoryview(each)) <= 2 else bytes(each).count(b",") + 1 for each in raws]
-    if found != lengths.tolist():
-        raise _UnusualError("columns of unequal length")
-    if not text:
-        return np.empty(0)
-    kind = pa.bool_() if is_flag else pa.float64()
+def _extend(column: "array[float]", entries: "list[Any] | array[float]") -> None:
+    """Append numbers and flags; NaN for null."""
+    if isinstance(entries, array):
+        column.extend(entries)
+        return
     try:
-        table = csv.read_csv(
-            pa.BufferReader(text.replace(b",", b"\n")),
-            csv.ReadOptions(column_names=["x"], block_size=max(1 << 20, min(len(text) + 1, 1 << 24) // 4)),
-            csv.ParseOptions(quote_char=False, ignore_empty_lines=False, delimiter="\x1f"),
-            csv.ConvertOptions(
-                column_types={"x": kind},
-                null_values=["null"],
-                strings_can_be_null=True,
-                true_values=["true"],
-                false_values=["false"],
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise _UnusualError("an entry of another type") from error
-    column = table["x"]
-    if len(column) != int(lengths.sum()) or (column.null_count and not is_nullable):
-        raise _UnusualError("an entry that is null")
-    if is_flag:
-        column = column.cast(pa.uint8()).cast(pa.float64())
-    found_numbers: ColumnNumbers = column.to_numpy()
-    return found_numbers
+        column.fromlist(entries)  # appends nothing if it fails
+    except TypeError:
+        column.fromlist([nan if entry is None else entry for entry in entries])

@@ -55,7 +55,7 @@ class NewestEstimates:
         return taken
 
     def convert(self, records: Sequence[bytes]) -> None:
-        """Convert records, those of one call of `taken`; may run in another thread than `add`."""
+        """Convert records, those of one call of `taken`."""
         if not records:
             return
         batch, foreign = batch_of(records, self._labels)

@@ -1,10 +1,11 @@
 """Reads estimates and windows from their topics, `read_committed`.
 
-Rule: of a record only its head is parsed to decide whether it is wanted: provisional estimates outnumber
+Rule 1: of a record only its head is parsed to decide whether it is wanted: provisional estimates outnumber
 final ones. A head that is not as our workers write it is decoded in full.
+Rule 2: records are converted between fetches, in the same thread. In another one, each read of the socket
+would wait for the interpreter's lock.
 """
 
-import asyncio
 import re
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class EstimateFilter:
         if key is None or value is None or not key.startswith(self._prefix):
             return None
         head = HEAD.match(value)
-        if head is None or b"\n" in value:  # records are converted a line each
+        if head is None:
             return self._decoded(value)
         name, fingerprint, start, end, final = head.groups()
         self.named.add(name.decode())
@@ -108,18 +109,12 @@ async def read_topic_estimates(
     newest = NewestEstimates()
     if since_ms is None:
         since_ms = max(0, (wanted.period.start - EARLY_SECONDS) * 1000 - CLOCKS_MILLISECONDS)
-    loop = asyncio.get_running_loop()
-    converting: asyncio.Future[None] | None = None
     async with aclosing(records_since(cluster, topics.estimates, topics.partitions, since_ms)) as records:
         async for _, record in records:
             value = wanted.wanted(record.key, record.value)
             if value is not None and newest.add(value):
-                if converting is not None:
-                    await converting
-                converting = loop.run_in_executor(None, newest.convert, newest.taken())
-    if converting is not None:
-        await converting
-    await loop.run_in_executor(None, newest.convert, newest.taken())
+                newest.convert(newest.taken())
+    newest.convert(newest.taken())
     return newest
 
 

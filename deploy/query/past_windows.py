@@ -102,7 +102,7 @@ def coverage_lines(collection: Collection, coverage: WindowCoverage) -> list[str
         lines.append(f"incomplete (their first pages are deleted): {_spans(coverage.incomplete)}")
     lines += [
         f"{windows} windows with other parameters (fingerprint {fingerprint}) skipped: their counts cannot "
-        f"be added"
+        "be added; deniable rollup --former FILE joins their estimates"
         for fingerprint, windows in coverage.passed_over.items()
     ]
     if coverage.foreign:

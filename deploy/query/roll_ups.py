@@ -14,6 +14,8 @@ from aggregator.history.rollup import roll_up as roll_up_joined
 from aggregator.history.window_reader import Joined, join_windows
 from aggregator.records.window_counts import WindowCounts
 from analysis.arguments import check_name, check_type
+from analysis.changes.history_record import JoinedHistoryRecord
+from analysis.changes.joined_history import Definition, join_history
 from analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
 from analysis.errors import AnalysisError
 from analysis.periods import DAY_SECONDS, TimeGiven, named_period, period_between
@@ -41,6 +43,7 @@ def rollup(
     last: str | None = None,
     other: bool = False,
     files: Files | None = None,
+    former: Sequence[Config] = (),
 ) -> ArrowTable:
     """Estimate over all final windows that are wholly in a period, like the command `deniable rollup`.
 
@@ -48,12 +51,14 @@ def rollup(
     ----------
     config : the collection file, by default `deniable.yaml`.
     collection, start, end, last : as of `read_estimates`; without start and last, the last day.
-    other : True for a last row, `(other)`, of the reports in none of the values.
+    other : True for a last row, `(other)`, of the reports in none of the values; not with `former`.
     files : a folder that `deniable export --of windows` wrote, or files of it; needs no Kafka.
+    former : collection files of before changes of values or epsilon, to join the estimates under them.
 
     Returns
     -------
-    ArrowTable with a row for each value; `about` has the coverage, as in the JSON of the command.
+    ArrowTable with a row for each value; `about` has the coverage, as in the JSON of the command. With
+    `former`, its columns are those of `JoinedHistoryRecord`, and `about` has the parts.
 
     Raises
     ------
@@ -63,7 +68,42 @@ def rollup(
     check_name(collection)
     loaded = configuration_of(config)
     asked = loaded.collection(collection)
-    return _rolled_up(loaded, asked, _period(asked, start, end, last), files, other=other)
+    period = _period(asked, start, end, last)
+    if former:
+        return joined_history(loaded, asked, former, period, files).table()
+    return _rolled_up(loaded, asked, period, files, other=other)
+
+
+def joined_history(
+    loaded: Configuration,
+    collection: Collection,
+    former: Sequence[Config],
+    period: Period,
+    files: Files | None = None,
+) -> JoinedHistoryRecord:
+    """Join the windows under each definition, and their estimates.
+
+    Parameters
+    ----------
+    loaded, collection : the present definition.
+    former : collection files that define the name otherwise; those that define it alike add nothing.
+    period, files : see `rollup`.
+
+    Raises
+    ------
+    AnalysisError as `rollup`; CollectionFileError if a file cannot be read or lacks the name.
+    """
+    check_type("former", former, (list, tuple), "a list of collection files")
+    others = {each.fingerprint: each for each in (_defined(one, collection.name) for one in former)}
+    others.pop(collection.fingerprint, None)
+    definitions = [
+        Definition(each, _joined(loaded, each, period, files)) for each in (collection, *others.values())
+    ]
+    return join_history(definitions[0], definitions[1:], period)
+
+
+def _defined(config: Config, name: str) -> Collection:
+    return configuration_of(config).collection(name)
 
 
 def decode(

@@ -3,16 +3,28 @@
 from pathlib import Path
 
 import click
+import msgspec
 
+from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
 from deploy.cli.options import config_option, servers_option
 from deploy.config.file import load
+from deploy.offline.estimate_table import SHOWN, printable_name
 from deploy.query.past_windows import json_option, past_of
 from deploy.query.period_options import period_asked, period_options
+from deploy.query.roll_ups import joined_history
 
 
 @click.command()
 @click.argument("collection")
 @period_options
+@click.option(
+    "--former",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Collection file of before a change of values or epsilon: join the estimates under it and under the "
+    "present file by inverse variance, where values agree. May be repeated.",
+)
 @json_option
 @config_option
 @servers_option
@@ -21,6 +33,7 @@ def rollup(
     start: str | None,
     end: str | None,
     last: int | None,
+    former: tuple[Path, ...],
     as_json: bool,
     config: Path,
     bootstrap_servers: str | None,
@@ -31,5 +44,43 @@ def rollup(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    names = [*asked.labels(), *(["(other)"] if asked.other else [])]
-    past_of(loaded, asked, period_asked(asked, start, end, last)).answer(names, "value", as_json=as_json)
+    period = period_asked(asked, start, end, last)
+    if not former:
+        names = [*asked.labels(), *(["(other)"] if asked.other else [])]
+        past_of(loaded, asked, period).answer(names, "value", as_json=as_json)
+        return
+    record = joined_history(loaded, asked, former, period)
+    if as_json:
+        click.echo(msgspec.json.encode(record))
+        return
+    for line in lines_of_parts(record):
+        click.echo(line, err=True)
+    click.echo("\n".join(_lines(record)))
+
+
+def _lines(record: JoinedHistoryRecord) -> list[str]:
+    """Return a table for people, the largest shares first."""
+    lines = [
+        f"{record.reports} reports, joined by inverse variance, 95 % intervals, * significant",
+        "left: if every report comes from another client; right: whatever the windows have in common; # the",
+        "parts differ in this share by more than noise explains",
+    ]
+    if record.mean is not None:
+        mean = record.mean
+        return [lines[0], f"mean: {mean.value:.6g}, from {mean.low:.6g} to {mean.high:.6g}"]
+    order = sorted(range(len(record.values)), key=lambda place: -record.share[place])[:SHOWN]
+    names = {place: printable_name(record.values[place]) for place in order}
+    width = max(len("value"), *map(len, names.values()))
+    lines.append(
+        f"{'value':<{width}} {'parts':>5} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
+    )
+    for place in order:
+        figures = (record.low, record.high, record.shared_low, record.shared_high)
+        ends = " ".join(f"{column[place]:>9.6f}" for column in figures)
+        marks = f"{'*' if record.significant[place] else ' '}{'#' if record.differs[place] else ''}".rstrip()
+        parts, share = record.parts_of_value[place], record.share[place]
+        line = f"{names[place]:<{width}} {parts:>5} {share:>10.6f} {ends} {marks}"
+        lines.append(line.rstrip())
+    if len(record.values) > SHOWN:
+        lines.append(f"and {len(record.values) - SHOWN} more; --json shows all")
+    return lines

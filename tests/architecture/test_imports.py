@@ -59,7 +59,7 @@ ORDER = {
     ),
     "analysis": (
         "errors", "arguments", "periods", "tables", "sources", "export", "rollup_table", "differences",
-        "comparison",
+        "comparison", "changes",
     ),
     "deploy": (
         "config", "cli", "offline", "broker", "cluster", "services", "start", "produce", "query", "demo",
@@ -67,8 +67,8 @@ ORDER = {
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
     "bench": (
-        "installed", "estimators", "aggregator", "analysis", "flights_files", "devices", "shared_budgets",
-        "poisoning", "comparison",
+        "installed", "estimators", "aggregator", "analysis", "flights_files", "notebook", "devices",
+        "shared_budgets", "poisoning", "comparison",
     ),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),
 }  # fmt: skip

@@ -1,10 +1,12 @@
 // The leading values over the windows that the worker knows, one panel each.
 // Rule 1: unknown shares are not drawn: a line ends where a window is missing, or where the worker keeps no share
 // of the value.
-// Rule 2: everything available to the pointer is available to the keyboard and in the table.
+// Rule 2: where parameters changed, a line is drawn across, and the change is said; what is not comparable is not
+// joined.
+// Rule 3: everything available to the pointer is available to the keyboard and in the table.
 
 import { drawEach, setTexts } from "./dom.js";
-import { formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";
+import { formatInterval, formatMoment, formatPercent, formatWhole, formatWindow } from "./format.js";
 import { drawHistoryTable } from "./history_table.js";
 import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn } from "./paths.js";
 
@@ -45,13 +47,15 @@ function axisEndOf({ points, axisEnds }, value) {
   return highest > former || highest < 0.6 * former ? niceEnd(highest) : former;
 }
 
-function readPoint({ window_start, window_end, final, reports, values, frequency, low, high, unreliable = [] }) {
+function readPoint(
+  { window_start, window_end, final, reports, values, frequency, low, high, unreliable = [], other_parameters: other },
+) {
   const shares = new Map(values.map((value, index) => [
     value, unreliable[index]
       ? { frequency: frequency[index], low: frequency[index], high: frequency[index] }
       : { frequency: frequency[index], low: low[index], high: high[index] },
   ]));
-  return { start: window_start, end: window_end, final, reports, shares };
+  return { start: window_start, end: window_end, final, reports, shares, other };
 }
 
 function select(view, index) {
@@ -82,6 +86,7 @@ function drawPanels(view) {
     `${formatWhole(point.reports)} reports`;
   setTexts(root, {
     ".moment": moment,
+    ".changes": changesOf(points).map(describeChange).join(" "),
     ".scale": `The last ${points.length} windows with their 95 % intervals; each panel has its own scale, from 0.`,
   });
   const cursor = root.querySelector("input");
@@ -106,11 +111,25 @@ function drawPanel(panel, value, { points, axisEnds, digits }, chosen) {
     ".ends": share === undefined ? "not known" : formatInterval(share, digits),
   });
   const runs = runsOf(points, value, axisEnd);
-  const [area, marks, line, cursor] = pathsIn(panel.querySelector("svg"), 4);
+  const [area, marks, line, cursor, changes] = pathsIn(panel.querySelector("svg"), 5);
   area.setAttribute("d", areaOf(runs));
   marks.setAttribute("d", marksOf(runs));
   line.setAttribute("d", lineOf(runs));
   cursor.setAttribute("d", cursorOf(places(points)(chosen.start)));
+  changes.setAttribute("d", changesOf(points).map(([, { start }]) => cursorOf(places(points)(start))).join(""));
+}
+
+/** Pairs of windows, one after the other, between which parameters changed. */
+function changesOf(points) {
+  const pairs = points.slice(1).map((point, index) => [points[index], point]);
+  return pairs.filter(([before, after]) => before.other?.fingerprint !== after.other?.fingerprint);
+}
+
+function describeChange([before, after]) {
+  const { difference, not_comparable: reason } = before.other ?? after.other;
+  const which = before.other ? "before" : "since";
+  return `Other parameters ${which} ${formatMoment(after.start)}: ${difference}.` +
+    (reason ? ` Not comparable, so the lines end there: ${reason}.` : "");
 }
 
 /** Maps a window's start to its x, 0 to 100. */
@@ -126,10 +145,13 @@ function runsOf(points, value, axisEnd) {
   const placeOf = places(points);
   const heightOf = (share) => 100 * (1 - Math.min(1, share / axisEnd));
   let endOfRun = NaN;
-  for (const { start, end, shares } of points) {
+  let incomparable = null;
+  for (const { start, end, shares, other } of points) {
     const share = shares.get(value);
     if (share === undefined) continue;
-    if (start !== endOfRun) runs.push([]);
+    const parameters = other?.not_comparable ? other.fingerprint : null;
+    if (start !== endOfRun || parameters !== incomparable) runs.push([]);
+    incomparable = parameters;
     const { frequency, low, high } = share;
     runs.at(-1).push({ x: placeOf(start), y: heightOf(frequency), low: heightOf(low), high: heightOf(high) });
     endOfRun = end;

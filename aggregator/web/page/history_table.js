@@ -13,9 +13,9 @@ export function drawHistoryTable(table, points, values, digits) {
   newestFirst.forEach((point, index) => drawCells(body.rows[index], cellsOf(point, values, digits), createCell));
 }
 
-function cellsOf({ start, end, final, reports, shares }, values, digits) {
+function cellsOf({ start, end, final, reports, shares, other }, values, digits) {
   return [
-    `${formatWindow(start, end)}${final ? "" : " (provisional)"}`,
+    `${formatWindow(start, end)}${final ? "" : " (provisional)"}${other ? " (other parameters)" : ""}`,
     formatWhole(reports),
     ...values.map((value) => formatShare(shares.get(value), digits)),
   ];

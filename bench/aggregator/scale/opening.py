@@ -20,7 +20,7 @@ from aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
 from aggregator.partition.ledger_checks import decoded, restored
 from aggregator.partition.ledger_store import LedgerStore
 from aggregator.topics.transaction_batches import Outgoing
-from bench.aggregator.deployments import configure
+from bench.aggregator.deployments import RAPPOR_128, configure
 from bench.aggregator.results import ResultRow, keep
 from deploy.broker.broker import Broker
 from deploy.cluster.deployment import deployment_of
@@ -31,6 +31,7 @@ COUNT_ROWS = 10_000
 STORED_IDS = (0, 100_000, 1_000_000, 4_000_000, 10_000_000)
 ADDED_IDS = (100_000, 1_000_000, 10_000_000)
 ROWS_PER_TRANSACTION = 2000
+ENTRY = RAPPOR_128.replace("budget:", f"window_packs: {max(STORED_IDS)}, budget:")
 
 
 async def opening_seconds(deployment: Deployment, ids: int) -> tuple[float, float]:
@@ -103,7 +104,9 @@ def main() -> None:
     opened: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for ids in STORED_IDS:
-            configuration = configure(Path(name), broker.bootstrap_servers, f"bench-{ids}-", COLLECTIONS)
+            configuration = configure(
+                Path(name), broker.bootstrap_servers, f"bench-{ids}-", COLLECTIONS, ENTRY
+            )
             seconds, cpu = asyncio.run(opening_seconds(deployment_of(configuration), ids))
             opened.append({"ids": ids, "seconds": round(seconds, 2), "CPU seconds": round(cpu, 2)})
     keep("opening", opened)

@@ -21,6 +21,7 @@ from deploy.cluster.deployment import deployment_of
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import load
 from deploy.services.aggregate.log_watch import LogWatch
+from deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
 from deploy.services.aggregate.privacy_watch import PrivacyWatch
 
 DEFAULT_WEB_PORT = 8321
@@ -47,6 +48,13 @@ NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
     "in. May be repeated.",
 )
 @click.option(
+    "--otlp",
+    metavar="URL",
+    callback=endpoint_of,
+    help="Also export metrics and estimates by OTLP over HTTP to this collector, such as "
+    "http://127.0.0.1:4318, each minute; the variables OTEL_… apply. Needs the extra otlp.",
+)
+@click.option(
     "--trial-revision",
     type=click.IntRange(min=1),
     hidden=True,
@@ -58,6 +66,7 @@ NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 def aggregate(
     web_port: int,
     page_hosts: list[str],
+    otlp: str | None,
     trial_revision: int | None,
     metrics_listen: tuple[str, int] | None,
     config: Path,
@@ -78,6 +87,8 @@ def aggregate(
     watch.start()
     metrics = WorkerMetrics(deployment.collections)
     PrivacyWatch(loaded.allowances, metrics.privacy).start()
+    if otlp is not None:
+        OtlpExport(metrics.registry, otlp, interval_seconds(os.environ)).start()
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True
     try:

@@ -58,13 +58,59 @@ def test_bytes_are_bounded_but_the_newest_window_is_kept(monkeypatch: pytest.Mon
     assert latest.starts(FRUIT) == [T0 + 40]
 
 
-def test_unknown_fingerprint_or_collection_is_skipped() -> None:
-    """Estimates under previous parameters of the name have other values and another privacy cost."""
-    other = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
+OTHER = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
+
+
+def of_other(step: int, **fields: object) -> EstimateRecord:
+    return changed(estimate_of(OTHER), window_start=T0 + 10 * step, window_end=T0 + 10 * step + 10, **fields)
+
+
+def test_unknown_collection_is_skipped() -> None:
     latest = EstimateHistory([FRUIT])
     assert not taken(latest, estimate_of(PLACE))
-    assert not taken(latest, estimate_of(other))
-    assert (latest.newest, latest.starts(FRUIT)) == ({}, [])
+    assert (latest.newest, latest.points(FRUIT)) == ({}, [])
+
+
+def test_estimate_under_other_parameters_is_a_point_but_never_the_newest() -> None:
+    """It has another privacy cost, and maybe other values. Its append time proves nothing about ours."""
+    latest = EstimateHistory([FRUIT])
+    assert taken(latest, of_other(3, revision=4))
+    assert not taken(latest, of_other(3, revision=3))
+    assert (latest.newest, latest.starts(FRUIT), kept(latest)) == ({}, [], None)
+    assert taken(latest, window(4, window_end=T0 + 50))
+    assert (latest.starts(FRUIT), latest.points(FRUIT)) == ([T0 + 40], [T0 + 30, T0 + 40])
+    assert latest.point(FRUIT, of_other(3))["other_parameters"] == {
+        "fingerprint": f"{OTHER.fingerprint:016x}",
+        "difference": "epsilon 1 to 2",
+        "not_comparable": "",
+    }
+    assert latest.point(FRUIT, window(4))["other_parameters"] is None
+
+
+def test_points_of_all_parameters_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate_history, "WINDOWS", 3)
+    latest = EstimateHistory([FRUIT])
+    for step in range(4):
+        assert taken(latest, of_other(step))
+    for step in (4, 5):
+        assert taken(latest, window(step))
+    assert latest.points(FRUIT) == [T0 + 30, T0 + 40, T0 + 50]
+
+
+def test_window_under_both_parameters_is_joined() -> None:
+    """As where workers change one after the other: reports of both are of one window."""
+    latest = EstimateHistory([FRUIT])
+    ours = window(0, frequency=[0.4, 0.2, 0.1], std_error=[0.1, 0.1, None], reports=50)
+    other = of_other(0, frequency=[0.2, 0.4, 0.9], std_error=[0.2, 0.1, 0.1], reports=30)
+    for records in ((ours, other), (other, ours)):
+        latest = EstimateHistory([FRUIT])
+        for each in records:
+            assert taken(latest, each)
+        point = latest.point(FRUIT, records[-1])
+        shares = dict(zip(ours.values, (0.8 * 0.4 + 0.2 * 0.2, 0.3, 0.1), strict=True))
+        found = dict(zip(point["values"], point["frequency"], strict=True))  # type: ignore[call-overload]
+        assert found == pytest.approx(shares)
+        assert (point["reports"], point["other_parameters"]) == (80, None)
 
 
 def test_our_parameters_under_another_name_are_skipped() -> None:

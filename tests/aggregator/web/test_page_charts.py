@@ -66,12 +66,13 @@ def test_history_shows_each_known_window(browser: "Browser", served: Served) -> 
             "apple 50.0 % 0 to 60 % 40.0 – 60.0",
             "<i>fig</i> 40.0 % 0 to 80 % 30.0 – 50.0",
         ]
-        area, _, line, cursor = (
+        area, _, line, cursor, changes = (
             path.get_attribute("d") for path in shown.section().locator(".panel").first.locator("path").all()
         )
     assert line == "M0 33.33L25 50M75 66.67L100 16.67"
     assert area == "M0 50L25 66.67L25 33.33L0 16.67ZM75 83.33L100 33.33L100 0L75 50Z"
     assert cursor == "M100 0V100"
+    assert changes == ""
 
 
 def test_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
@@ -135,6 +136,34 @@ def test_value_absent_from_a_window_is_not_drawn(browser: "Browser", served: Ser
         assert panels(shown)[1].endswith("not known")
         line = shown.section().locator(".panel").nth(1).locator("path").nth(2).get_attribute("d")
     assert line == "M100 20h0"
+
+
+def other_parameters(record: EstimateRecord, **fields: object) -> EstimateRecord:
+    return changed(record, fingerprint="0" * 16, epsilon=1.0, **fields)
+
+
+def test_change_of_parameters_is_marked_and_its_shares_are_joined(browser: "Browser", served: Served) -> None:
+    """The line goes on across a change of epsilon; another list without `other` ends it."""
+    first, second, third, _ = windows()
+    before = [other_parameters(each) for each in (first, second)]
+    served.take(*before, changed(third, window_start=T0 - 20, window_end=T0 - 10))
+    with watched(browser, served.address) as shown:
+        wait_for_all(shown, 3)
+        said = shown.section().locator(".changes")
+        said.filter(has_text="Other parameters before").wait_for()
+        assert said.inner_text().endswith(": epsilon 1 to 2; only then: <i>fig</i>; only now: fig, kiwi.")
+        paths = shown.section().locator(".panel").first.locator("path")
+        assert paths.nth(4).get_attribute("d") == "M100 0V100"
+        assert paths.nth(2).get_attribute("d").count("M") == 1  # type: ignore[union-attr]
+        shown.section().get_by_text("The same as a table").click()
+        rows = shown.section().locator(".history tbody th")
+        rows.nth(2).wait_for()
+        marked = ["(other parameters)" in each for each in rows.all_inner_texts()]
+        assert marked == [False, True, True]
+        for each in before:
+            served.take(changed(each, other=None, revision=each.revision + 1))
+        said.filter(has_text="Not comparable").wait_for()
+        assert paths.nth(2).get_attribute("d").count("M") == 2  # type: ignore[union-attr]
 
 
 def test_plan_matches_the_planner(browser: "Browser", served: Served) -> None:

@@ -150,7 +150,7 @@ def test_skipped_windows_are_reported(past: Past) -> None:
     past.others, past.foreign = {0xAB: 12}, 3
     assert run_rollup("carrier", *PERIOD).stderr.splitlines()[3:] == [
         "12 windows with other parameters (fingerprint 00000000000000ab) skipped: their counts cannot "
-        "be added",
+        "be added; deniable rollup --former FILE joins their estimates",
         "3 records of the windows topic are not of this version: skipped",
     ]
 

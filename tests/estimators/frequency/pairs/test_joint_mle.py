@@ -60,7 +60,7 @@ def test_a_large_table_equals_accelerated_em(epsilon, reports):
 @pytest.mark.parametrize("epsilon", [0.002, 1, 4, 15.9])
 @pytest.mark.parametrize("reports", [1, 100, 10_000, 10_000_000, 10**12])
 @pytest.mark.parametrize("shape", [(2, 2), (17, 105), (105, 17), (44, 45), (2, 1000)])
-def test_every_table_has_a_certified_maximum_within_40_steps(shape, reports, epsilon, monkeypatch):
+def test_every_table_has_a_certified_maximum_within_50_steps(shape, reports, epsilon, monkeypatch):
     """Each step costs less than 1 ms for 17 x 105, accelerated EM took 1,000 steps and more."""
     steps = []
     step = module._step
@@ -68,10 +68,10 @@ def test_every_table_has_a_certified_maximum_within_40_steps(shape, reports, eps
     mechanism = PairKRR.from_epsilons(*shape, epsilon / 2, epsilon / 2)
     counts = sparse_pairs(generator(4), mechanism, reports)
     found = joint_mle(counts, mechanism)
-    assert len(steps) <= 40
-    assert found.gap * reports <= max(1e-8, 2e-15 * reports)
+    assert len(steps) <= 50
+    assert found.gap * reports <= max(1e-8, 2e-14 * reports)
     assert found.gap * reports == pytest.approx(
-        gap_of(found.table, counts, mechanism), abs=1e-8 + 1e-15 * reports
+        gap_of(found.table, counts, mechanism), abs=1e-8 + 5e-15 * reports
     )
     assert found.table.sum() == pytest.approx(1)
     assert found.table.min() >= 0

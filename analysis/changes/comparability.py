@@ -1,0 +1,108 @@
+"""What a change of parameters changed, and whether shares before and after it mean the same.
+
+Rule: shares agree where a report can be of the same values. If a list without `other` changes, so do the
+clients who can answer, and with them what a share is a share of.
+"""
+
+from typing import NamedTuple
+
+from estimators.collection import Collection
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
+
+NAMES_SHOWN = 10
+
+
+class DefinitionChange(NamedTuple):
+    """A change from one definition of a collection to a later one.
+
+    Parameters
+    ----------
+    changed : what differs, a phrase each, such as "epsilon 1 to 2".
+    gone, new : values that only the former, and only the later one has, in its order.
+    reason : why no shares may be joined; empty if those of values in both may.
+    """
+
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+    reason: str
+
+
+def change_between(former: Collection, later: Collection) -> DefinitionChange:
+    """Compare two definitions of one name."""
+    is_number = isinstance(former.mechanism, SquareWave) or isinstance(later.mechanism, SquareWave)
+    before, after = ((), ()) if is_number else (former.labels(), later.labels())
+    in_both = frozenset(before) & frozenset(after)
+    gone = tuple(each for each in before if each not in in_both)
+    new = tuple(each for each in after if each not in in_both)
+    return DefinitionChange(
+        tuple(_changed(former, later)), gone, new, _reason(former, later, bool(gone or new))
+    )
+
+
+def sentence_of(change: DefinitionChange) -> str:
+    """Return the change as one line."""
+    parts = [*change.changed]
+    parts += [f"only before: {named(change.gone)}"] if change.gone else []
+    parts += [f"only since: {named(change.new)}"] if change.new else []
+    return "; ".join(parts) or "other parameters of the mechanism"
+
+
+def named(values: tuple[str, ...]) -> str:
+    """Return values as a list, the first ones if there are many."""
+    more = f" and {len(values) - NAMES_SHOWN} more" if len(values) > NAMES_SHOWN else ""
+    return ", ".join(values[:NAMES_SHOWN]) + more
+
+
+def _changed(former: Collection, later: Collection) -> list[str]:
+    pairs = (
+        ("mechanism", former.mechanism.name, later.mechanism.name),
+        ("epsilon", f"{former.mechanism.epsilon:.6g}", f"{later.mechanism.epsilon:.6g}"),
+        ("window_seconds", str(former.window_seconds), str(later.window_seconds)),
+        ("other", str(former.other).lower(), str(later.other).lower()),
+        ("memoize", str(former.memoize).lower(), str(later.memoize).lower()),
+    )
+    return [f"{name} {before} to {after}" for name, before, after in pairs if before != after]
+
+
+def _reason(former: Collection, later: Collection, lists_differ: bool) -> str:
+    if former.canary or later.canary:
+        return "reports of a canary are no person's"
+    for kind, what in (
+        (SquareWave, "steps of a number"),
+        (PairKRR, "pairs of fields"),
+    ):
+        if isinstance(former.mechanism, kind) != isinstance(later.mechanism, kind):
+            return f"only one of them has {what}"
+    if _has_several(former) != _has_several(later):
+        return "a report is of several values in only one of them"
+    if isinstance(former.mechanism, SquareWave) and isinstance(later.mechanism, SquareWave):
+        return (
+            "" if _range(former.mechanism) == _range(later.mechanism) else "the range of the number differs"
+        )
+    if not lists_differ:
+        if former.other != later.other:
+            return "one takes values that are not listed, the other refuses them"
+        return ""
+    if isinstance(later.mechanism, PairKRR):
+        return "the fields of the pair have other values"
+    if not (_takes_any(former) and _takes_any(later)):
+        return "the lists differ, and without `other` a share is one of listed values alone"
+    return ""
+
+
+def _has_several(collection: Collection) -> bool:
+    return isinstance(collection.mechanism, HotRappor) and collection.mechanism.name == "rappor-k-hot"
+
+
+def _range(mechanism: SquareWave) -> tuple[float, float]:
+    return mechanism.minimum, mechanism.maximum
+
+
+def _takes_any(collection: Collection) -> bool:
+    """Whether every client can report, whatever its value."""
+    return collection.other or isinstance(collection.mechanism, Rappor | FunctionPool)

@@ -1,0 +1,173 @@
+"""One estimate over windows that were counted under several definitions of a collection.
+
+Rule: counts are added up within a definition only. The estimates of the definitions are joined, value by
+value, by inverse variance, where a share means the same in all of them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined
+from analysis.changes.comparability import DefinitionChange, change_between, sentence_of
+from analysis.changes.history_record import JOINED_VERSION, HistoryPart, JoinedHistoryRecord, JoinedMean
+from analysis.changes.inverse_variance import WeightedShares, join_shares
+from analysis.comparison import JoinedPeriod, PeriodShares, period_shares
+from analysis.errors import AnalysisError
+from analysis.tables.estimate_table import OTHER
+from estimators.arrays import FloatArray
+from estimators.collection import Collection
+from estimators.frequency.estimate import QUANTILE_975
+from estimators.mechanisms.square_wave import SquareWave
+
+
+class Definition(NamedTuple):
+    """One definition of the name, and what was counted under it in the period.
+
+    Parameters
+    ----------
+    collection : as its collection file says.
+    joined : its final windows in the period.
+    """
+
+    collection: Collection
+    joined: Joined
+
+
+def join_history(present: Definition, former: Sequence[Definition], period: Period) -> JoinedHistoryRecord:
+    """Estimate under each definition, and join what is comparable with the present one.
+
+    Parameters
+    ----------
+    present : the definition that the others are compared with; it may have no windows yet.
+    former : of the same name, with other fingerprints.
+    period : that was read.
+
+    Raises
+    ------
+    AnalysisError if no definition has minimum_reports, or no estimate fits the counts of one.
+    """
+    definitions = [each for each in (*former, present) if each.joined.reports]
+    definitions.sort(key=lambda each: min(each.joined.reports))
+    found: list[tuple[Definition, PeriodShares]] = []
+    parts: list[HistoryPart] = []
+    for each in definitions:
+        change = change_between(each.collection, present.collection)
+        reason, shares = change.reason, None
+        if not reason:
+            shares = _shares(each, period)
+            least = each.collection.minimum_reports
+            reason = "" if shares else f"fewer reports than minimum_reports = {least}"
+        if shares is not None:
+            found.append((each, shares))
+        parts.append(_part(each, present.collection, change, reason))
+    if not found:
+        raise AnalysisError(
+            f"no definition of {present.collection.name} has an estimate to join in {period}: "
+            f"{'; '.join(each.not_joined for each in parts) or 'there are no windows'}; give a longer period"
+        )
+    return _record(present, former, period, parts, found)
+
+
+def _shares(definition: Definition, period: Period) -> PeriodShares | None:
+    if definition.joined.counts.reports < definition.collection.minimum_reports:
+        return None
+    return period_shares(definition.collection, JoinedPeriod(period, definition.joined))
+
+
+def _part(
+    definition: Definition, present: Collection, change: DefinitionChange, not_joined: str
+) -> HistoryPart:
+    collection, joined = definition
+    is_present = collection.fingerprint == present.fingerprint
+    return HistoryPart(
+        fingerprint=f"{collection.fingerprint:016x}",
+        start=min(joined.reports),
+        end=collection.window_end(max(joined.reports)),
+        windows=len(joined.reports),
+        reports=joined.counts.reports,
+        mechanism=collection.mechanism.name,
+        epsilon=collection.mechanism.epsilon,
+        change="" if is_present else sentence_of(change),
+        not_joined=not_joined,
+    )
+
+
+def _record(
+    present: Definition,
+    former: Sequence[Definition],
+    period: Period,
+    parts: list[HistoryPart],
+    found: list[tuple[Definition, PeriodShares]],
+) -> JoinedHistoryRecord:
+    collection = present.collection
+    names = _names([definition.collection for definition, _ in found])
+    joined = _joined(names, found)
+    given = {each.collection.fingerprint for each in (present, *former)}
+    return JoinedHistoryRecord(
+        version=JOINED_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        start=period.start,
+        end=period.end,
+        reports=sum(definition.joined.counts.reports for definition, _ in found),
+        parts=parts,
+        passed_over={
+            f"{fingerprint:016x}": windows
+            for fingerprint, windows in present.joined.others.items()
+            if fingerprint not in given
+        },
+        values=names,
+        share=joined.share.tolist(),
+        std_error=_finite(joined.std_error),
+        low=joined.low.tolist(),
+        high=joined.high.tolist(),
+        significant=joined.significant.tolist(),
+        shared_std_error=_finite(joined.shared_std_error),
+        shared_low=joined.shared_low.tolist(),
+        shared_high=joined.shared_high.tolist(),
+        parts_of_value=joined.parts.tolist(),
+        p_value=joined.p_value.tolist(),
+        differs=joined.differs.tolist(),
+        mean=_mean([shares for _, shares in found]),
+    )
+
+
+def _names(collections: Sequence[Collection]) -> list[str]:
+    """Values of all definitions, the newest definition's first; `(other)` only if it means the same."""
+    if isinstance(collections[-1].mechanism, SquareWave):
+        return []  # shares of its steps are smoothed, so not unbiased
+    names = dict.fromkeys(name for each in reversed(collections) for name in each.labels())
+    lists = {(each.labels(), each.other) for each in collections}
+    return [*names, *([OTHER] if len(lists) == 1 and collections[-1].other else [])]
+
+
+def _joined(names: Sequence[str], found: Sequence[tuple[Definition, PeriodShares]]) -> WeightedShares:
+    """Place each part's figures at its values; its `(other)`, behind its values, only if it is asked for."""
+    shape = (len(found), len(names))
+    share, misfit = np.full(shape, np.nan), np.zeros(shape)
+    std_error, shared_error = np.full(shape, np.inf), np.full(shape, np.inf)
+    for row, (definition, figures) in enumerate(found):
+        own = {name: place for place, name in enumerate((*definition.collection.labels(), OTHER))}
+        columns = [column for column, name in enumerate(names) if name in own]
+        places = [own[names[column]] for column in columns]
+        share[row, columns], misfit[row, columns] = figures.share[places], figures.misfit[places]
+        std_error[row, columns] = figures.std_error[places]
+        shared_error[row, columns] = figures.shared_error[places]
+    return join_shares(share, std_error, shared_error, misfit)
+
+
+def _mean(found: Sequence[PeriodShares]) -> JoinedMean | None:
+    means = [each.mean for each in found if each.mean is not None]
+    if not means:
+        return None
+    values, errors = (np.array([getattr(each, name) for each in means]) for name in ("value", "std_error"))
+    weights = errors**-2.0
+    value, error = float((weights * values).sum() / weights.sum()), float(weights.sum() ** -0.5)
+    return JoinedMean(value, error, value - QUANTILE_975 * error, value + QUANTILE_975 * error)
+
+
+def _finite(errors: FloatArray) -> list[float | None]:
+    return [each if np.isfinite(each) else None for each in errors.tolist()]

@@ -1,0 +1,186 @@
+"""A history over changes: what is joined, what is marked, and what is not comparable."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggregator.history.periods import Period
+from aggregator.history.window_reader import Joined
+from aggregator.records.window_counts import WindowCounts
+from analysis.changes.comparability import change_between, sentence_of
+from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
+from analysis.changes.joined_history import Definition, join_history
+from analysis.errors import AnalysisError
+from estimators.collection import Collection
+from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.square_wave import SquareWave
+from tests.support.aggregator.builders import FRUIT, PLACE, T0
+
+DAY = Period(T0, T0 + 86_400)
+REPORTS = 100_000
+SHARES = {"apple": 0.5, "fig": 0.2, "kiwi": 0.1, "lime": 0.05, "(other)": 0.2}
+CLOSER = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
+LONGER = replace(FRUIT, mechanism=KRR.from_epsilon(5, 1.0), values=("apple", "fig", "kiwi", "lime"))
+STRICT = replace(FRUIT, mechanism=KRR.from_epsilon(3, 2.0), other=False)
+STRICT_LONGER = replace(STRICT, mechanism=KRR.from_epsilon(4, 2.0), values=("apple", "fig", "kiwi", "lime"))
+NUMBER = replace(FRUIT, mechanism=SquareWave.from_epsilon(0, 10, 20, 2.0), values=(), other=False)
+
+
+def definition(
+    collection: Collection, start: int = T0, reports: int = REPORTS, others: dict[int, int] | None = None
+) -> Definition:
+    """One window with the counts that reports of SHARES are expected to give, to a report."""
+    mechanism = collection.mechanism
+    assert isinstance(mechanism, KRR)
+    labels = [*collection.labels(), *(["(other)"] if collection.other else [])]
+    shares = [SHARES[each] for each in labels[:-1]]
+    inversion = Inversion.of_symmetric(mechanism)
+    expected = np.array([*shares, 1 - sum(shares)]) * inversion.contrast + inversion.miss
+    counts = np.round(expected * reports).astype(np.int64)
+    total = WindowCounts(counts[None], np.array([counts.sum()]), packs=1, rejected=0)
+    return Definition(collection, Joined(total, {start: int(counts.sum())}, [], others or {}, 0))
+
+
+def number_definition(collection: Collection, start: int) -> Definition:
+    """One window with reports that lean to the lower cells."""
+    counts = np.linspace(300, 100, collection.width).astype(np.int64)
+    total = WindowCounts(counts[None], np.array([counts.sum()]), packs=1, rejected=0)
+    return Definition(collection, Joined(total, {start: int(counts.sum())}, [], {}, 0))
+
+
+def by_value(record: JoinedHistoryRecord) -> dict[str, tuple[float, int]]:
+    return dict(zip(record.values, zip(record.share, record.parts_of_value, strict=True), strict=True))
+
+
+def test_another_epsilon_is_joined_and_marked() -> None:
+    """Expected counts give back the shares, whatever the weights; errors shrink by inverse variance."""
+    before, after = definition(CLOSER), definition(FRUIT, T0 + 100)
+    record = join_history(after, [before], DAY)
+    for value, (share, parts) in by_value(record).items():
+        assert (share, parts) == (pytest.approx(SHARES[value], abs=1e-4), 2)
+    alone = [join_history(each, [], DAY).std_error for each in (before, after)]
+    for joined, *errors in zip(record.std_error, *alone, strict=True):
+        weights = [each**-2 for each in errors if each]
+        assert joined == pytest.approx(sum(weights) ** -0.5)
+    assert [each.change for each in record.parts] == ["epsilon 1 to 2", ""]
+    assert [each.not_joined for each in record.parts] == ["", ""]
+    assert [(each.start, each.end) for each in record.parts] == [(T0, T0 + 10), (T0 + 100, T0 + 110)]
+    assert record.reports == sum(each.reports for each in record.parts)
+    assert record.differs == [False] * 4
+
+
+def test_values_of_one_list_are_estimated_from_its_part() -> None:
+    """With `other` every client reports, so shares of values in both lists mean the same."""
+    record = join_history(definition(LONGER, T0 + 100), [definition(FRUIT)], DAY)
+    found = by_value(record)
+    assert {value: parts for value, (_, parts) in found.items()} == {
+        "apple": 2,
+        "fig": 2,
+        "kiwi": 2,
+        "lime": 1,
+    }
+    assert found["lime"][0] == pytest.approx(0.05, abs=1e-4)
+    assert record.parts[0].change == "epsilon 2 to 1; only since: lime"
+
+
+def test_lists_without_other_are_not_joined() -> None:
+    record = join_history(definition(STRICT_LONGER, T0 + 100), [definition(STRICT)], DAY)
+    assert set(record.parts_of_value) == {1}
+    assert record.parts[0].not_joined == (
+        "the lists differ, and without `other` a share is one of listed values alone"
+    )
+    assert record.reports == record.parts[1].reports
+    lines = lines_of_parts(record)
+    assert lines[2:4] == [
+        "  changed since: only since: lime",
+        "  not comparable, not joined: the lists differ, and without `other` a share is one of listed values "
+        "alone",
+    ]
+
+
+def test_only_former_windows_are_an_answer_too() -> None:
+    """Directly after a change: all windows of the period are of before it."""
+    nothing = definition(FRUIT)._replace(
+        joined=Joined(WindowCounts(np.zeros((1, 4), np.int64), np.zeros(1, np.int64), 0, 0), {}, [], {}, 0)
+    )
+    record = join_history(nothing, [definition(CLOSER)], DAY)
+    assert (len(record.parts), record.parts_of_value) == (1, [1, 1, 1, 1])
+
+
+def test_windows_of_definitions_not_given_are_named() -> None:
+    others = {CLOSER.fingerprint: 3, 0xAB: 2}
+    record = join_history(definition(FRUIT, others=others), [definition(CLOSER)], DAY)
+    assert record.passed_over == {"00000000000000ab": 2}
+    assert lines_of_parts(record)[-1].startswith(
+        "2 windows with other parameters (fingerprint 00000000000000ab)"
+    )
+
+
+def test_too_few_reports_are_not_published() -> None:
+    few = definition(CLOSER, reports=5)
+    record = join_history(definition(FRUIT, T0 + 100), [few], DAY)
+    assert record.parts[0].not_joined == "fewer reports than minimum_reports = 6"
+    assert set(record.parts_of_value) == {1}
+    with pytest.raises(
+        AnalysisError, match=r"no definition of fruit has an estimate to join .*minimum_reports = 6"
+    ):
+        join_history(few, [], DAY)
+
+
+def test_table_has_a_row_for_each_value() -> None:
+    pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
+    record = join_history(definition(FRUIT, T0 + 100), [definition(CLOSER)], DAY)
+    table = record.table()
+    assert table["value"].to_pylist() == record.values
+    assert table["shared_high"].to_pylist() == record.shared_high
+    assert [each["change"] for each in table.about["parts"]] == ["epsilon 1 to 2", ""]
+    assert "values" not in table.about
+    assert "share" not in table.about
+
+
+@pytest.mark.parametrize(
+    ("former", "reason"),
+    [
+        (CLOSER, ""),
+        (LONGER, ""),
+        (
+            replace(
+                LONGER, mechanism=LocalHash.from_epsilon(2.0), values=(), other=False, candidates=("fig",)
+            ),
+            "",
+        ),
+        (replace(FRUIT, canary=True), "reports of a canary are no person's"),
+        (NUMBER, "only one of them has steps of a number"),
+        (
+            replace(FRUIT, mechanism=KRR.from_epsilon(3, 2.0), other=False),
+            "one takes values that are not listed, the other refuses them",
+        ),
+    ],
+    ids=["epsilon", "list", "text", "canary", "number", "other"],
+)
+def test_what_is_comparable(former: Collection, reason: str) -> None:
+    assert change_between(former, FRUIT).reason == reason
+
+
+def test_numbers_of_one_range_have_a_joined_mean() -> None:
+    wider = replace(NUMBER, mechanism=SquareWave.from_epsilon(0, 20, 20, 2.0))
+    finer = replace(NUMBER, mechanism=SquareWave.from_epsilon(0, 10, 40, 1.0))
+    assert change_between(wider, NUMBER).reason == "the range of the number differs"
+    assert change_between(finer, NUMBER) == (("epsilon 1 to 2",), (), (), "")
+    before, after = (number_definition(finer, T0), number_definition(NUMBER, T0 + 100))
+    means = [join_history(each, [], DAY).mean for each in (before, after)]
+    record = join_history(after, [before], DAY)
+    assert record.mean is not None
+    weights = [each.std_error**-2 for each in means if each]
+    assert record.mean.std_error == pytest.approx(sum(weights) ** -0.5)
+    values = [each.value for each in means if each]
+    assert record.mean.value == pytest.approx(np.average(values, weights=weights))
+    assert (record.values, len(record.parts), len(values)) == ([], 2, 2)
+
+
+def test_changes_without_a_name_are_said() -> None:
+    other = replace(PLACE, mechanism=replace(PLACE.mechanism, cohorts=5))
+    assert sentence_of(change_between(other, PLACE)) == "other parameters of the mechanism"
