@@ -6,19 +6,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import buckets_of, concentration, fit_together, without
-from estimators.decoding.hashed.support import count_supports, supported_candidates
+from estimators.decoding.hashed.collisions import concentration
+from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
 from estimators.frequency.estimate import Estimate, count_reports, shown_interval
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-
-#: Candidates whose collisions are taken out: the most frequent ones, this many standard errors above 0.
-MOST_FREQUENT, FREQUENT_ERRORS = 64, 5.0
-LEAST_DEGREES = 16  # C (g - 1) for each of them: the eigenvalues of their system are above 1/2
 
 
 def decode_hashed(
@@ -68,7 +63,7 @@ def decode_hashed(
     functions = hash_functions_of(mechanism, hash_key)
     words = _words(tuple(candidates), functions)
     shared, channel = concentration(counts, mechanism), Inversion.of_support(mechanism)
-    inverted, collisions = _inverted(counts, words, functions, shared)
+    inverted, collisions = invert_words(counts, words, functions, shared)
     noise = channel.std_error(inverted, reports)
     std_error = np.hypot(noise, collisions)
     of_absent = np.hypot(channel.std_error(np.zeros(1), reports), collisions)
@@ -83,62 +78,9 @@ def decode_hashed(
         high=high,
         significant=benjamini_hochberg(normal_tail(inverted / of_absent)),
         supports=np.rint(reports * (mechanism.miss + mechanism.contrast * inverted)).astype(np.int64),
-        other=_other(counts, supported_candidates(words, functions), inverted, collisions, mechanism),
+        other=share_of_others(counts, words, functions, inverted, collisions),
         diagnostics={"concentration": shared, "collision_error": collisions},
     )
-
-
-def _inverted(
-    counts: NDArray[np.int64], words: NDArray[np.uint64], functions: HashFunctions, shared: float
-) -> tuple[FloatArray, float]:
-    """Return the unclipped estimates, float64 (n,), and the standard error of what collisions remain.
-
-    The squares of the frequent candidates leave sum f^2 as far as they are known: an estimate x with error s
-    has E x^2 = f^2 + s^2, and what is taken out is wrong by s, so f^2 - s^2 leaves it.
-    """
-    mechanism, reports, channel = (
-        functions.mechanism,
-        int(counts.sum()),
-        Inversion.of_support(functions.mechanism),
-    )
-    inverted = channel.frequency(count_supports(counts, words, functions) / reports)
-    error = float(
-        np.hypot(channel.std_error(np.zeros(1), reports)[0], np.sqrt(shared * mechanism.collision_variance))
-    )
-    most = min(MOST_FREQUENT, int(1 / mechanism.collision_variance) // LEAST_DEGREES)
-    largest = np.argsort(-inverted, kind="stable")[:most]
-    frequent = largest[inverted[largest] > FREQUENT_ERRORS * error]
-    if len(frequent):
-        hashed = buckets_of(words[frequent], functions)
-        together = fit_together(inverted[frequent], hashed, mechanism)
-        rest = without(counts, together, hashed, mechanism)
-        inverted = channel.frequency(count_supports(rest, words, functions) / reports)
-        inverted[frequent] += together
-        known = together**2 - 2 * channel.std_error(together, reports) ** 2
-        shared = max(0.0, shared - float(np.maximum(known, 0).sum()))
-    return inverted, float(np.sqrt(shared * mechanism.collision_variance))
-
-
-def _other(
-    counts: NDArray[np.int64],
-    supported: FloatArray,
-    inverted: FloatArray,
-    collisions: float,
-    mechanism: FunctionPool,
-) -> tuple[float, float]:
-    """Estimate the share of all strings that are no candidates: the rest, with the error of the sum.
-
-    Let A be the number of candidates that a report supports. The sum of all n estimates is (mean of A - n/g)
-    / (p - 1/g), so its noise variance is that of a mean of N reports. Collisions of different candidates with
-    other values are uncorrelated, but what u adds to v, v adds to u: at most once more the collision variance
-    of the listed frequencies' squared sum.
-    """
-    reports, listed = int(counts.sum()), float(inverted.sum())
-    mean = float(counts @ supported) / reports
-    variance = max(0.0, float(counts @ supported**2) / reports - mean**2) / reports / mechanism.contrast**2
-    mutual = float(np.clip(listed, 0, 1)) ** 2 * mechanism.collision_variance
-    error = float(np.sqrt(variance + len(inverted) * collisions**2 + mutual))
-    return float(np.clip(1 - listed, 0, 1)), error
 
 
 @lru_cache(maxsize=8)
