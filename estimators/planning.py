@@ -14,6 +14,7 @@ from estimators.frequency.inversion import Inversion
 from estimators.frequency.number import expected_median_error
 from estimators.frequency.pairs import table as pair_table
 from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -75,7 +76,8 @@ def expected_std_error(
     spread evenly over the bits. Uneven unknown strings raise it, a steep distribution by up to a fifth.
     Square Wave: that of the share of numbers below the middle of the range, if they are spread evenly; so it
     is that of the median too, as a fraction of the range. `frequency` is not used. A pair of fields: that of
-    one pair of values, if all other reports spread evenly over the values.
+    one pair of values, if all other reports spread evenly over the values. A prefix tree: that of local
+    hashing from the reports of one level, an L-th of all.
 
     Parameters
     ----------
@@ -109,6 +111,9 @@ def expected_std_error(
         return expected_median_error(mechanism, reports)
     if isinstance(mechanism, PairKRR):
         return pair_table.expected_std_error(frequency, reports, mechanism)
+    if isinstance(mechanism, PrefixTree):
+        of_level = max(1, reports // mechanism.cohorts)
+        return expected_std_error(mechanism.oracle, of_level, frequency, candidates, unlisted)
     noise = float(_inversion(mechanism).std_error(np.array([frequency]), reports)[0])
     return math.hypot(noise, _collision_error(mechanism, candidates, unlisted))
 

@@ -8,8 +8,8 @@ Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
 
 The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR and longitudinal k-RR, width = k; k-RR of pairs,
 width = K1 K2, first * K2 + second; local hashing, longitudinal or not, width = functions times buckets,
-function * buckets + bucket; Square Wave, width = reported cells) or n rows of width / 8 bytes, bit 0 lowest
-(RAPPOR of any kind, width = bits).
+function * buckets + bucket; a prefix tree, the same, the cohort is the level; Square Wave, width = reported
+cells) or n rows of width / 8 bytes, bit 0 lowest (RAPPOR of any kind, width = bits).
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from estimators.errors import DeniableError
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
@@ -39,6 +40,7 @@ LOCAL_HASH_NUMBER = 4
 LONGITUDINAL_HASH_NUMBER = 5
 SQUARE_WAVE_NUMBER = 6
 PAIR_NUMBER = 7
+PREFIX_TREE_NUMBER = 8
 #: Mechanisms whose reports are buckets, with a counter for each.
 BUCKET_NUMBERS = (
     KRR_NUMBER,
@@ -47,6 +49,7 @@ BUCKET_NUMBERS = (
     LONGITUDINAL_HASH_NUMBER,
     SQUARE_WAVE_NUMBER,
     PAIR_NUMBER,
+    PREFIX_TREE_NUMBER,
 )
 
 MAX_RECORD_BYTES = 1_000_000
@@ -152,6 +155,8 @@ def mechanism_number(mechanism: Mechanism) -> int:
         return LOCAL_HASH_NUMBER
     if isinstance(mechanism, LongitudinalHash):
         return LONGITUDINAL_HASH_NUMBER
+    if isinstance(mechanism, PrefixTree):
+        return PREFIX_TREE_NUMBER
     if isinstance(mechanism, PairKRR):
         return PAIR_NUMBER
     return LONGITUDINAL_KRR_NUMBER if isinstance(mechanism, LongitudinalKRR) else KRR_NUMBER

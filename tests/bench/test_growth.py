@@ -10,7 +10,7 @@ from bench.estimators import growth
 def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, least, most):
     """2 searches of 650,000 reports each; on average 25, 8 and 3 of the top 32, with a deviation of 1.5.
 
-    At most 7 of about 50 false: with a rate of 5 %, a Poisson of 2.5 is above with probability 0.004; fixed seeds.
+    At most 7 of about 50 false: with a rate of 5 %, a Poisson of 2.5 is above with probability 0.004.
     """
     found = list(growth.searches(epsilon, 2))
     assert least <= np.mean([each.top for each in found]) <= most

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.decoding.hashed.collisions import concentration
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
 from estimators.frequency.estimate import Estimate, count_reports, shown_interval
@@ -54,21 +55,41 @@ def decode_hashed(
     Source: Wang et al., "Locally differentially private protocols for frequency estimation" (USENIX Security
     2017), section 4.4, for a new function of each report.
     """
-    reports = count_reports(counts, mechanism.width)
+    count_reports(counts, mechanism.width)
     repeated = len(candidates) - len(set(candidates))
     if repeated:
         raise ValueError(f"candidates must be distinct, got {repeated} repeated")
     if not candidates:
         raise ValueError("candidates must be at least 1, got 0")
     functions = hash_functions_of(mechanism, hash_key)
-    words = _words(tuple(candidates), functions)
+    return decode_words(counts, _words(tuple(candidates), functions), functions)
+
+
+def decode_words(
+    counts: NDArray[np.int64], words: NDArray[np.uint64], functions: HashFunctions, sampled: float = 0.0
+) -> Estimate:
+    """Estimate the frequencies of hashed values, see `decode_hashed`.
+
+    Parameters
+    ----------
+    counts : int64 array (C g,), reports by function * g + bucket, at least one.
+    words : uint64 array (n,), of different values, n >= 1.
+    functions : of the reports.
+    sampled : variance f (1 - f) / N that errors have besides, in units of it: that of a sample of clients.
+
+    Returns
+    -------
+    Estimate with arrays of shape (n,).
+    """
+    mechanism, reports = functions.mechanism, int(counts.sum())
     shared, channel = concentration(counts, mechanism), Inversion.of_support(mechanism)
     inverted, collisions = invert_words(counts, words, functions, shared)
     noise = channel.std_error(inverted, reports)
-    std_error = np.hypot(noise, collisions)
+    std_error = np.hypot(np.hypot(noise, collisions), _sampling_error(inverted, reports, sampled))
     of_absent = np.hypot(channel.std_error(np.zeros(1), reports), collisions)
     frequency = np.clip(inverted, 0, 1)
     low, high = shown_interval(*unified_interval(inverted, std_error), frequency)
+    other, error = share_of_others(counts, words, functions, inverted, collisions)
     return Estimate(
         estimator="inv",
         reports=reports,
@@ -78,9 +99,15 @@ def decode_hashed(
         high=high,
         significant=benjamini_hochberg(normal_tail(inverted / of_absent)),
         supports=np.rint(reports * (mechanism.miss + mechanism.contrast * inverted)).astype(np.int64),
-        other=share_of_others(counts, words, functions, inverted, collisions),
+        other=(other, float(np.hypot(error, _sampling_error(np.array([other]), reports, sampled)[0]))),
         diagnostics={"concentration": shared, "collision_error": collisions},
     )
+
+
+def _sampling_error(frequency: FloatArray, reports: int, sampled: float) -> FloatArray:
+    inside = np.clip(frequency, 0, 1)
+    found: FloatArray = np.sqrt(sampled * inside * (1 - inside) / reports)
+    return found
 
 
 @lru_cache(maxsize=8)

@@ -109,6 +109,11 @@ def any_text() -> Alphabet:
     return Alphabet(following)
 
 
+def alphabet_of(characters: str) -> Alphabet:
+    """Return the alphabet of these characters; that of any text if there are none."""
+    return Alphabet.of_characters(characters) if characters else any_text()
+
+
 def any_bytes() -> Alphabet:
     """Return the alphabet whose symbols are all 256 bytes: for strings that are no text."""
     return Alphabet({b"": bytes(range(256))})

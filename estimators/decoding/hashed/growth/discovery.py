@@ -106,8 +106,8 @@ def discover(
     weights : float64 array (n,), >= 0, from former levels alone; scaled to mean 1 here.
     absent : of the last level.
     rate : false-discovery rate, in (0, 1).
-    sampled : share of all reports that are of other levels, in [0, 1): frequencies are those among all, of
-        which the last level has a random sample.
+    sampled : variance of frequencies among all clients, of which the last level has a random sample, in units
+        of f (1 - f) / N: the share of reports of other levels.
 
     Source: Genovese, Roeder, Wasserman, "False discovery control with p-value weighting" (Biometrika 93,
     2006), theorem 1; Benjamini, Hochberg (1995) for the procedure.

@@ -59,6 +59,7 @@ def grow(
     hash_key: int,
     alphabet: Alphabet,
     rate: float = FALSE_DISCOVERY_RATE,
+    overlap: float = 1.0,
 ) -> FoundTexts:
     """Find frequent texts without candidates.
 
@@ -73,6 +74,8 @@ def grow(
     hash_key : of the collection, which keys the functions.
     alphabet : of the texts. Texts with other characters are not found.
     rate : largest expected share of false texts among those found, in (0, 1).
+    overlap : factor on the variance of the sample of clients on the last level, >= 1: that of several windows
+        in which clients return.
 
     Returns
     -------
@@ -94,9 +97,8 @@ def grow(
         inverted, absent = _estimated(counts[level], words, functions)
         if level < last:
             branches = branches.weighed(inverted, absent.std_error)
-    found = discover(
-        inverted, np.exp(branches.log_probability), absent, rate, 1 - float(reports[last] / reports.sum())
-    )
+    others = 1 - float(reports[last] / reports.sum())
+    found = discover(inverted, np.exp(branches.log_probability), absent, rate, others * overlap)
     texts = [branches.prefixes[each] for each in found.place.tolist()]
     return FoundTexts(
         texts,
@@ -110,6 +112,21 @@ def grow(
         len(words),
         rate,
     )
+
+
+def check_steps(mechanism: PrefixTree, alphabet: Alphabet) -> None:
+    """Refuse lengths whose steps are too long to search.
+
+    Raises
+    ------
+    ValueError if a prefix has more than MOST_PREFIXES extensions in this alphabet.
+    """
+    for before, length in zip((0, *mechanism.lengths), mechanism.lengths, strict=False):
+        if (number := alphabet.count(b"", length - before)) > MOST_PREFIXES:
+            raise ValueError(
+                f"lengths must have steps with at most {MOST_PREFIXES} prefixes, got {number} from {before}"
+                f" to {length} bytes; make the step shorter, or name the alphabet of the texts"
+            )
 
 
 def _level_reports(counts: NDArray[np.int64], mechanism: PrefixTree) -> NDArray[np.int64]:
