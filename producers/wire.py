@@ -40,7 +40,6 @@ LOCAL_HASH_NUMBER = 4
 LONGITUDINAL_HASH_NUMBER = 5
 SQUARE_WAVE_NUMBER = 6
 PAIR_NUMBER = 7
-PREFIX_TREE_NUMBER = 8
 #: Mechanisms whose reports are buckets, with a counter for each.
 BUCKET_NUMBERS = (
     KRR_NUMBER,
@@ -49,7 +48,6 @@ BUCKET_NUMBERS = (
     LONGITUDINAL_HASH_NUMBER,
     SQUARE_WAVE_NUMBER,
     PAIR_NUMBER,
-    PREFIX_TREE_NUMBER,
 )
 
 MAX_RECORD_BYTES = 1_000_000
@@ -151,12 +149,10 @@ def mechanism_number(mechanism: Mechanism) -> int:
         return RAPPOR_NUMBER
     if isinstance(mechanism, SquareWave):
         return SQUARE_WAVE_NUMBER
-    if isinstance(mechanism, LocalHash):
+    if isinstance(mechanism, LocalHash | PrefixTree):
         return LOCAL_HASH_NUMBER
     if isinstance(mechanism, LongitudinalHash):
         return LONGITUDINAL_HASH_NUMBER
-    if isinstance(mechanism, PrefixTree):
-        return PREFIX_TREE_NUMBER
     if isinstance(mechanism, PairKRR):
         return PAIR_NUMBER
     return LONGITUDINAL_KRR_NUMBER if isinstance(mechanism, LongitudinalKRR) else KRR_NUMBER

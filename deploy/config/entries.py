@@ -237,12 +237,10 @@ class PrefixTreeEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="pre
         check_steps(mechanism, alphabet_of(self.alphabet))
         is_listed = self.candidates is not None or self.candidates_file is not None
         candidates = _candidates(self, folder) if is_listed else ()
+        prefixes = [mechanism.prefix(utf_8(each), mechanism.cohorts - 1) for each in candidates]
         check_distinct(
             f"candidates in their first {mechanism.lengths[-1]} bytes",
-            [
-                mechanism.prefix(utf_8(each), mechanism.cohorts - 1).decode("utf-8", "backslashreplace")
-                for each in candidates
-            ],
+            [each.decode("utf-8", "backslashreplace") for each in prefixes],
         )
         return self._collection(mechanism, candidates=candidates, alphabet=self.alphabet)
 

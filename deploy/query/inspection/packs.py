@@ -13,7 +13,6 @@ MECHANISMS = {
     wire.PAIR_NUMBER: "k-rr-pair",
     wire.LOCAL_HASH_NUMBER: "local-hash",
     wire.LONGITUDINAL_HASH_NUMBER: "local-hash-longitudinal",
-    wire.PREFIX_TREE_NUMBER: "prefix-tree",
 }
 
 
