@@ -7,6 +7,7 @@ from aggregator.history.growth import grow_windows, growth_record, shown_text
 from aggregator.history.periods import Period
 from aggregator.history.rollup import too_few_reports
 from deploy.config.file import Configuration
+from deploy.offline.estimate_table import printable_name
 from deploy.query.past_windows import past_of
 from estimators.collection import Collection
 from estimators.decoding.hashed.growth.expected_finds import least_found
@@ -69,7 +70,7 @@ def found_table(found: FoundTexts, mechanism: PrefixTree) -> str:
     ]
     columns = (found.texts, found.is_whole, found.frequency, found.std_error, found.low, found.high)
     for text, is_whole, frequency, error, low, high in zip(*columns, strict=True):
-        shown = shown_text(text) + ("" if is_whole else "...")
+        shown = printable_name(shown_text(text)) + ("" if is_whole else "...")
         lines.append(f"{frequency:.6f} +- {error:.6f}  [{low:.6f}, {high:.6f}]  {shown}")
     share, error = found.unexplained
     lines.append(f"{share:.6f} +- {error:.6f}  of all reports are none of these texts")
