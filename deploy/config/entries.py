@@ -11,7 +11,7 @@ from deploy.config.checks import YEAR_SECONDS, check_distinct, check_range, read
 from estimators.canary import MOST_VALUES, least_reports
 from estimators.collection import OTHER_LABEL, Collection, Field, pair_labels
 from estimators.decoding.hashed.growth.alphabet import alphabet_of
-from estimators.decoding.hashed.growth.grow import check_steps
+from estimators.decoding.hashed.growth.branches import check_steps
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8

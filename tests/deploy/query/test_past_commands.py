@@ -13,7 +13,7 @@ from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
 from deploy.query import past_windows, period_options
-from deploy.query.decode import decode
+from deploy.query.decoding.decode import decode
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
 from estimators.mechanisms.hashing.bloom_filter import bloom_rows

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
 from estimators.decoding.hashed.growth.alphabet import Alphabet
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
+#: Prefixes that are followed on one level: growing takes time and memory in proportion.
+MOST_PREFIXES = 1 << 17
 #: Prefixes are judged by the odds of this frequency, in standard errors of a level, against 0.
 ASSUMED_ERRORS = 4.0
 #: Of the expected number of prefixes that texts have, what is not followed.
@@ -98,3 +101,18 @@ class Branches:
         """
         odds = self.log_probability + ASSUMED_ERRORS * (inverted / std_error - ASSUMED_ERRORS / 2)
         return type(self)(self.prefixes, self.is_whole, -np.logaddexp(0, -odds))
+
+
+def check_steps(mechanism: PrefixTree, alphabet: Alphabet) -> None:
+    """Refuse lengths whose steps are too long to search.
+
+    Raises
+    ------
+    ValueError if a prefix has more than MOST_PREFIXES extensions in this alphabet.
+    """
+    for before, length in zip((0, *mechanism.lengths), mechanism.lengths, strict=False):
+        if (number := alphabet.count(b"", length - before)) > MOST_PREFIXES:
+            raise ValueError(
+                f"lengths must have steps with at most {MOST_PREFIXES} prefixes, got {number} from {before}"
+                f" to {length} bytes; make the step shorter, or name the alphabet of the texts"
+            )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from estimators.arrays import FloatArray
 from estimators.decoding.hashed.collisions import concentration
 from estimators.decoding.hashed.growth.alphabet import Alphabet
-from estimators.decoding.hashed.growth.branches import Branches
+from estimators.decoding.hashed.growth.branches import MOST_PREFIXES, Branches
 from estimators.decoding.hashed.growth.discovery import AbsentTail, discover
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
 from estimators.frequency.estimate import count_reports
@@ -16,9 +16,6 @@ from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-
-#: Prefixes that are followed on one level: growing takes time and memory in proportion.
-MOST_PREFIXES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,21 +109,6 @@ def grow(
         len(words),
         rate,
     )
-
-
-def check_steps(mechanism: PrefixTree, alphabet: Alphabet) -> None:
-    """Refuse lengths whose steps are too long to search.
-
-    Raises
-    ------
-    ValueError if a prefix has more than MOST_PREFIXES extensions in this alphabet.
-    """
-    for before, length in zip((0, *mechanism.lengths), mechanism.lengths, strict=False):
-        if (number := alphabet.count(b"", length - before)) > MOST_PREFIXES:
-            raise ValueError(
-                f"lengths must have steps with at most {MOST_PREFIXES} prefixes, got {number} from {before}"
-                f" to {length} bytes; make the step shorter, or name the alphabet of the texts"
-            )
 
 
 def _level_reports(counts: NDArray[np.int64], mechanism: PrefixTree) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import MOST_CANDIDATES
 from deploy.config.file import load
 from deploy.config.text_files import text_at
-from deploy.query.growing import grown
+from deploy.query.decoding.growing import grown
 from deploy.query.past_windows import json_option, past_of
 from deploy.query.period_options import period_asked, period_options
 from estimators.collection import ANY_TEXT
