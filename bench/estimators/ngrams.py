@@ -2,8 +2,8 @@
 
     python -m bench.estimators.ngrams
 
-Each client of the n-gram method reports two n-grams of its string and, to test what they suggest, the whole
-string, with a third of epsilon each. An edge joins two n-grams of different places that are frequent together;
+Each client of the n-gram method reports two n-grams of its string and, to test what they suggest, the
+string, with a third of epsilon each. An edge joins two n-grams of different places, frequent together;
 cliques with an n-gram at each place are the candidates. Here each part is reported by the best mechanism of
 ours, so that only the methods differ: a bit for each pair of n-grams with two thirds of epsilon, and local
 hashing of the string. google/rappor joins n-grams above a share of 0.04; a second line joins those that are
