@@ -58,25 +58,27 @@ def searches() -> list[tuple[dict[bytes, float], FoundTexts]]:
 def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
     """Of 60 searches at 5 %: the share of false ones has the standard error 0.007, so 0.085 is 5 away.
 
-    Growing that forgets the number of tests (Benjamini-Hochberg over one) finds 90 % false ones.
+    Growing that forgets the number of tests (Benjamini-Hochberg over one) finds 83 % false ones.
     """
     false = [np.mean([each not in shares for each in found.texts]) for shares, found in searches]
     assert min(len(found.texts) for _, found in searches) > 3
     assert np.mean(false) < 0.085
 
 
-def test_intervals_of_what_is_found_cover(searches):
-    """About 700 intervals: 95 % with the standard error 0.0083, of which 5 below are allowed: 0.909.
+def test_intervals_of_the_rarer_half_of_what_is_found_cover(searches):
+    """More than 300 intervals: 95 % with a standard error of 0.0126, of which 5 below are allowed.
 
-    Without the selection (x -+ 1.96 errors), they would cover 85 %.
+    Intervals that ignore the selection, x -+ 1.96 errors, cover 85 %, which fails this test with 98 %.
     """
     covers = [
         low <= shares.get(text, 0.0) <= high
         for shares, found in searches
-        for text, low, high in zip(found.texts, found.low, found.high, strict=True)
+        for text, low, high in list(zip(found.texts, found.low, found.high, strict=True))[
+            len(found.texts) // 2 :
+        ]
     ]
-    assert len(covers) > 400
-    assert np.mean(covers) > 0.909
+    assert len(covers) > 300
+    assert np.mean(covers) > 0.887
 
 
 def test_the_unexplained_share_is_unbiased(searches):
