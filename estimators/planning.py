@@ -208,8 +208,8 @@ def reports_needed(
 def _fewest_reports(error_of: Callable[[int], float], std_error: float) -> int | None:
     """Bisect up to 10^18, where the error does not fall with the root of the number; None if none is enough.
 
-    Of numbers, less is smoothed with more reports. Of Bloom RAPPOR, bits of unlisted strings become visible. A
-    level of a prefix tree has a whole number of reports.
+    Of numbers, less is smoothed with more reports. Of Bloom RAPPOR, bits of unlisted strings become visible.
+    A level of a prefix tree has a whole number of reports.
     """
     low, high = 0, LARGEST_REPORTS
     if error_of(high) > std_error:

@@ -5,6 +5,8 @@ import pytest
 
 from bench.estimators import growth
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("epsilon", "least", "most"), [(4.0, 20, 32), (2.0, 4, 32), (1.0, 0, 6)])
 def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, least, most):

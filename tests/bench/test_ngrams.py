@@ -5,6 +5,8 @@ import pytest
 
 from bench.estimators import ngrams
 
+pytestmark = pytest.mark.slow
+
 #: Of google/rappor, analysis/cpp/testdata: edges of n-grams at two places, and the strings that are cliques.
 #: Its find_cliques names two more in the first, xxcdefzz and abcdefzz, whose ends lack edges: it reads
 #: a number before it is set.

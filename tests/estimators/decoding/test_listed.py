@@ -9,6 +9,8 @@ from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from estimators.rollup import roll_up_tree
 from tests.support.estimators.simulation import generator
 
+pytestmark = pytest.mark.slow
+
 TREE = PrefixTree.from_epsilon((2, 4, 6), 8.0, 500)
 TEXTS = ["tea", "coffee beans", "žito"]
 CLIENTS = np.array([20_000, 12_000, 8_000])

@@ -9,6 +9,8 @@ from estimators.decoding.hashed.growth.grow import FoundTexts, grow
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from tests.support.estimators.simulation import generator, zipf_counts
 
+pytestmark = pytest.mark.slow
+
 TREE = PrefixTree.from_epsilon((2, 4, 6), 4.0, 1000)
 TEXTS = ["", "a", "née", "жизнь", "日本語", "a long text", "a longer one"]
 CLIENTS = np.array([30_000, 26_000, 22_000, 18_000, 14_000, 11_000, 9_000])
