@@ -78,8 +78,8 @@ bench-estimators: .venv/installed ## coverage of the intervals, strings found wi
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_costs
-	@$(GUARD) .venv/bin/python -m bench.estimators.growth
-	@$(GUARD) .venv/bin/python -m bench.estimators.ngrams
+	@$(GUARD) .venv/bin/python -m bench.estimators.growth.top_strings
+	@$(GUARD) .venv/bin/python -m bench.estimators.growth.ngrams
 	@$(GUARD) .venv/bin/python -m bench.estimators.poster
 
 bench-aggregator: .venv/installed java ## one worker's throughput, memory and start with large ledgers; docs/sizing.md

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.estimators import ngrams
+from bench.estimators.growth import ngrams
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from aggregator.history.periods import Period
 from aggregator.history.rollup import coverage_of
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
-from bench.estimators.prefix_reports import tree_counts
+from bench.estimators.growth.prefix_reports import tree_counts
 from estimators.collection import Collection
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.estimators.prefix_reports import tree_counts
+from bench.estimators.growth.prefix_reports import tree_counts
 from estimators.decoding.hashed.listed import decode_listed
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from estimators.rollup import roll_up_tree

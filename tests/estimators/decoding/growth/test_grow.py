@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.estimators.prefix_reports import tree_counts
+from bench.estimators.growth.prefix_reports import tree_counts
 from estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
 from estimators.decoding.hashed.growth.grow import FoundTexts, grow
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8

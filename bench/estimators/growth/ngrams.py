@@ -1,6 +1,6 @@
 """The prefix tree beside the published method for unknown strings: pairs of n-grams and cliques.
 
-    python -m bench.estimators.ngrams
+    python -m bench.estimators.growth.ngrams
 
 Each client of the n-gram method reports two n-grams of its string and, to test what they suggest, the
 string, with a third of epsilon each. An edge joins two n-grams of different places, frequent together;
@@ -21,8 +21,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.estimators.growth.prefix_reports import tree_counts
 from bench.estimators.populations import zipf_shares
-from bench.estimators.prefix_reports import tree_counts
 from estimators.decoding.hashed.decode import decode_hashed
 from estimators.decoding.hashed.growth.alphabet import Alphabet
 from estimators.decoding.hashed.growth.grow import grow
@@ -38,7 +38,7 @@ DIFFERENT, REPORTS, TOP = 2000, 300_000, 20
 PUBLISHED_SHARE = 0.04
 EPSILONS = (2.0, 4.0, 6.0)
 RUNS = 5
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 #: By two places, whether their n-grams, by number, are joined: bool (36, 36).
 Edges = Mapping[tuple[int, int], NDArray[np.bool_]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.estimators import growth
+from bench.estimators.growth import top_strings
 
 pytestmark = pytest.mark.slow
 
@@ -14,14 +14,14 @@ def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, least, most):
 
     At most 7 of about 50 false: with a rate of 5 %, a Poisson of 2.5 is above with probability 0.004.
     """
-    found = list(growth.searches(epsilon, 2))
+    found = list(top_strings.searches(epsilon, 2))
     assert least <= np.mean([each.top for each in found]) <= most
     assert sum(each.false for each in found) <= 7
     assert all(each.seconds < 60 for each in found)
 
 
 def test_table_has_a_line_for_each_epsilon(monkeypatch, tmp_path):
-    monkeypatch.setattr(growth, "EPSILONS", (6.0,))
-    lines = growth.table(1).splitlines()
+    monkeypatch.setattr(top_strings, "EPSILONS", (6.0,))
+    lines = top_strings.table(1).splitlines()
     assert lines[2].startswith("| 6 | ")
     assert lines[-1].startswith("1 searches each; largest memory")

@@ -1,6 +1,6 @@
 """How many of the most frequent strings the prefix tree finds, at which epsilon, with how many false ones.
 
-    python -m bench.estimators.growth
+    python -m bench.estimators.growth.top_strings
 
 650,000 reports of strings of 48 bits, 120,000 different ones with Zipf frequencies (exponent 1), levels of 2,
 3, 4, 5 and 6 bytes. The published method, PEM, found 22.5 of the top 32 at epsilon 4, 4 to 6 at 2, and 0.5 to
@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 import numpy as np
 
+from bench.estimators.growth.prefix_reports import random_strings, tree_counts
 from bench.estimators.populations import zipf_shares
-from bench.estimators.prefix_reports import random_strings, tree_counts
 from estimators.decoding.hashed.growth.alphabet import any_bytes
 from estimators.decoding.hashed.growth.grow import grow
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -29,7 +29,7 @@ EXPONENT = 1.0
 GOALS = {4.0: 20, 2.0: 4}
 EPSILONS = (1.0, 2.0, 4.0)
 RUNS = 20
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @dataclass(frozen=True)
