@@ -1,6 +1,6 @@
-"""Unified 95 % intervals of shares between 0 and 1: never empty, never of width 0.
+"""Unified 95 % intervals of shares between 0 and 1, never empty, never of width 0; and those of quantiles.
 
 May import `estimate` of the folder above, and `arrays`. Begin with `acceptance`, the test that all intervals
 invert; `unified` is for known standard errors, `score` for variances that depend on the share, `fieller` for
-shares of a group that is an estimate, too.
+shares of a group that is an estimate, too; `quantile_cells` inverts likelihood ratios of distributions.
 """
