@@ -72,7 +72,7 @@ bench-recording: .venv/installed java ## its parts on clients, one event a call 
 bench-streaming: .venv/installed java ## its part on workers beside readers: bench/results/streaming.md
 	@$(GUARD) .venv/bin/python -m bench.comparison --streaming $(ARGS)
 
-bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
+bench-estimators: .venv/installed ## coverage of the intervals, strings found without candidates, the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.number_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.number_methods
@@ -80,6 +80,8 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_costs
+	@$(GUARD) .venv/bin/python -m bench.estimators.growth.top_strings
+	@$(GUARD) .venv/bin/python -m bench.estimators.growth.ngrams
 	@$(GUARD) .venv/bin/python -m bench.estimators.poster
 
 bench-aggregator: .venv/installed java ## one worker's throughput, memory and start with large ledgers; docs/sizing.md

@@ -17,6 +17,7 @@ from estimators.frequency.inversion import Inversion
 from estimators.frequency.pairs.table import inverted as inverted_pairs
 from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg, normal_tail
 from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -111,6 +112,8 @@ def unbiased_shares(
         case HotRappor():
             rates: FloatArray = extract_rates(counts[:, : mechanism.buckets], cohort_sizes, mechanism).rate[0]
             return rates
+        case PrefixTree(_, oracle):
+            return unbiased_shares(counts[-1:], cohort_sizes[-1:], estimate, oracle)
         case FunctionPool() if estimate.supports is not None:
             shares = np.asarray(estimate.supports, np.float64) / estimate.reports
             return Inversion.of_support(mechanism).frequency(shares)

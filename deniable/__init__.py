@@ -41,6 +41,7 @@ from estimators.collection import Collection, Field  # noqa: E402
 from estimators.errors import DeniableError  # noqa: E402
 from estimators.mechanisms.hashing.local_hash import LocalHash  # noqa: E402
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash  # noqa: E402
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree  # noqa: E402
 from estimators.mechanisms.krr import KRR  # noqa: E402
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR  # noqa: E402
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair  # noqa: E402
@@ -111,6 +112,7 @@ __all__ = [
     "LongitudinalKRR",
     "OneHotPair",
     "PairKRR",
+    "PrefixTree",
     "Producer",
     "ProducerConfig",
     "ProducerSection",

@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism, OneStep
 from estimators.mechanisms.rappor import Rappor
@@ -18,6 +19,8 @@ from estimators.mechanisms.square_wave import SquareWave
 FINGERPRINT_BYTES = 8
 #: Label of all values of a field that are not listed.
 OTHER_LABEL = "(other)"
+#: Mechanisms of any text, whose strings are chosen afterwards.
+ANY_TEXT = Rappor | FunctionPool | PrefixTree
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class Collection:
     other : True if the last bucket takes every value that is not listed; always False for Bloom RAPPOR,
         local hashing and Square Wave.
     candidates : strings to decode, Bloom RAPPOR and local hashing only. They do not affect reports, so
-        they are not part of the fingerprint.
+        they are not part of the fingerprint. Of a prefix tree there may be none.
+    alphabet : of a prefix tree: the characters of texts that are searched for; empty for any. Not part of the
+        fingerprint either.
     memoize : True if a client memoizes the permanent response of each value; plain k-RR, also of pairs,
         local hashing and Square Wave have none.
     window_seconds : length of a tumbling window, seconds, >= 1.
@@ -92,6 +97,7 @@ class Collection:
     publish_all: bool = False
     canary: bool = False
     fields: tuple[Field, ...] = ()
+    alphabet: str = ""
 
     def __post_init__(self) -> None:
         if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:
@@ -142,7 +148,7 @@ class Collection:
     @property
     def takes_integers(self) -> bool:
         """True if values are integers from 0 on, False if they are text, or any numbers."""
-        return not isinstance(self.mechanism, Rappor | FunctionPool | SquareWave) and not self.values
+        return not isinstance(self.mechanism, ANY_TEXT | SquareWave) and not self.values
 
     @property
     def width(self) -> int:
@@ -151,7 +157,7 @@ class Collection:
 
     @property
     def cohorts(self) -> int:
-        """Number of cohorts; 1 except for Bloom RAPPOR."""
+        """Number of cohorts; 1 except for Bloom RAPPOR, and the levels of a prefix tree."""
         return self.mechanism.cohorts
 
     @property
@@ -180,7 +186,7 @@ class Collection:
     @property
     def entries(self) -> int:
         """Number of `labels`."""
-        if isinstance(self.mechanism, Rappor | FunctionPool):
+        if isinstance(self.mechanism, ANY_TEXT):
             return len(self.candidates)
         if isinstance(self.mechanism, SquareWave):
             return self.mechanism.steps
@@ -194,7 +200,7 @@ class Collection:
 
         Cells of a number are named by their lower edges, in decimal.
         """
-        if isinstance(self.mechanism, Rappor | FunctionPool):
+        if isinstance(self.mechanism, ANY_TEXT):
             return self.candidates
         if isinstance(self.mechanism, SquareWave):
             return tuple(f"{edge:.10g}" for edge in self.mechanism.edges[:-1].tolist())

@@ -14,6 +14,7 @@ from estimators.frequency.inversion import Inversion
 from estimators.frequency.number import expected_median_error
 from estimators.frequency.pairs import table as pair_table
 from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -75,7 +76,8 @@ def expected_std_error(
     spread evenly over the bits. Uneven unknown strings raise it, a steep distribution by up to a fifth.
     Square Wave: that of the share of numbers below the middle of the range, if they are spread evenly; so it
     is that of the median too, as a fraction of the range. `frequency` is not used. A pair of fields: that of
-    one pair of values, if all other reports spread evenly over the values.
+    one pair of values, if all other reports spread evenly over the values. A prefix tree: that of local
+    hashing from the reports of one level, a sample of an L-th of all clients.
 
     Parameters
     ----------
@@ -109,6 +111,11 @@ def expected_std_error(
         return expected_median_error(mechanism, reports)
     if isinstance(mechanism, PairKRR):
         return pair_table.expected_std_error(frequency, reports, mechanism)
+    if isinstance(mechanism, PrefixTree):
+        of_level = max(1, reports // mechanism.cohorts)
+        sampled = (1 - 1 / mechanism.cohorts) * frequency * (1 - frequency) / of_level
+        oracle = expected_std_error(mechanism.oracle, of_level, frequency, candidates, unlisted)
+        return math.hypot(oracle, math.sqrt(sampled))
     noise = float(_inversion(mechanism).std_error(np.array([frequency]), reports)[0])
     return math.hypot(noise, _collision_error(mechanism, candidates, unlisted))
 
@@ -186,7 +193,7 @@ def reports_needed(
         raise ValueError(f"std_error must be in [{LEAST_STD_ERROR}, 1], got {std_error}")
     if isinstance(mechanism, SquareWave):
         return _fewest_reports(lambda reports: expected_std_error(mechanism, reports), std_error)
-    if isinstance(mechanism, Rappor) and unlisted.share > 0:
+    if isinstance(mechanism, PrefixTree) or (isinstance(mechanism, Rappor) and unlisted.share > 0):
         return _fewest_reports(
             lambda reports: expected_std_error(mechanism, reports, frequency, candidates, unlisted), std_error
         )
@@ -202,6 +209,7 @@ def _fewest_reports(error_of: Callable[[int], float], std_error: float) -> int |
     """Bisect up to 10^18, where the error does not fall with the root of the number; None if none is enough.
 
     Of numbers, less is smoothed with more reports. Of Bloom RAPPOR, bits of unlisted strings become visible.
+    A level of a prefix tree has a whole number of reports.
     """
     low, high = 0, LARGEST_REPORTS
     if error_of(high) > std_error:

@@ -17,6 +17,7 @@ from estimators.decoding.bit_rates import extract_rates
 from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design
 from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hashed.listed import decode_listed
 from estimators.decoding.hot.decode import decode_hot
 from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency import krr as krr_estimate
@@ -28,6 +29,7 @@ from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -218,6 +220,41 @@ def roll_up_hashed(
     if isinstance(mechanism, LocalHash):
         return RollUp(independent, independent, overlap)
     return RollUp(independent, _shared_hashed(independent, mechanism, overlap), overlap)
+
+
+def roll_up_tree(
+    counts: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
+    candidates: Sequence[str],
+    mechanism: PrefixTree,
+    hash_key: int,
+) -> RollUp:
+    """Estimate listed strings over several windows of a prefix tree, which has no permanent responses.
+
+    Returning clients stay on their level, so the sample of clients on the last one is that of one window:
+    `shared` counts its variance `overlap` times.
+
+    Parameters
+    ----------
+    counts : int64 array (L, C g), reports by level and function * g + bucket, summed over windows.
+    window_reports : int64 array (windows,), reports of each window.
+    candidates : n distinct strings, n >= 0.
+    mechanism : of the reports.
+    hash_key : of the collection.
+
+    Returns
+    -------
+    RollUp with arrays of shape (n,).
+
+    Raises
+    ------
+    ValueError as `decode_listed`, or if window_reports holds no report.
+    """
+    overlap = client_overlap(window_reports)
+    independent, shared = (
+        decode_listed(counts, candidates, mechanism, hash_key, each) for each in (1.0, overlap)
+    )
+    return RollUp(independent, shared, overlap)
 
 
 def _shared_hashed(independent: Estimate, mechanism: LongitudinalHash, overlap: float) -> Estimate:

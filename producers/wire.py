@@ -8,8 +8,8 @@ Pure: bytes in, bytes out. Little-endian, 52 bytes of header, then the reports:
 
 The payload is n unsigned integers of 1, 2 or 4 bytes (k-RR and longitudinal k-RR, width = k; k-RR of pairs,
 width = K1 K2, first * K2 + second; local hashing, longitudinal or not, width = functions times buckets,
-function * buckets + bucket; Square Wave, width = reported cells) or n rows of width / 8 bytes, bit 0 lowest
-(RAPPOR of any kind, width = bits).
+function * buckets + bucket; a prefix tree, the same, the cohort is the level; Square Wave, width = reported
+cells) or n rows of width / 8 bytes, bit 0 lowest (RAPPOR of any kind, width = bits).
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from estimators.errors import DeniableError
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
@@ -148,7 +149,7 @@ def mechanism_number(mechanism: Mechanism) -> int:
         return RAPPOR_NUMBER
     if isinstance(mechanism, SquareWave):
         return SQUARE_WAVE_NUMBER
-    if isinstance(mechanism, LocalHash):
+    if isinstance(mechanism, LocalHash | PrefixTree):
         return LOCAL_HASH_NUMBER
     if isinstance(mechanism, LongitudinalHash):
         return LONGITUDINAL_HASH_NUMBER

@@ -20,6 +20,7 @@ from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
 from estimators.decoding import bloom as rappor_decode
 from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hashed.listed import decode_listed
 from estimators.decoding.hot.decode import decode_hot
 from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency import krr as krr_estimate
@@ -29,6 +30,7 @@ from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.number import estimate_number
 from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
@@ -51,6 +53,8 @@ def estimate(collection: Collection, window: WindowCounts) -> Estimate:
             return rappor_decode.decode(window.counts, window.cohort_sizes, collection.candidates, mechanism)
         case FunctionPool() as mechanism:
             return decode_hashed(window.counts[0], collection.candidates, mechanism, collection.hash_key)
+        case PrefixTree() as mechanism:
+            return decode_listed(window.counts, collection.candidates, mechanism, collection.hash_key)
         case OneHotPair() as mechanism:
             return decode_pair(window.counts, window.cohort_sizes, mechanism)
         case HotRappor() as mechanism:
@@ -187,6 +191,8 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
             frequency, error = remainder.rest_of_candidates(result, shown)
         case FunctionPool() as mechanism:
             frequency, error = remainder.rest_of_hashed(result, shown, mechanism)
+        case PrefixTree() as mechanism:
+            frequency, error = remainder.rest_of_hashed(result, shown, mechanism.oracle)
         case HotRappor() as mechanism:
             most = mechanism.hot
             ones = window.counts[0, : mechanism.buckets]

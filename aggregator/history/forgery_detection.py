@@ -23,6 +23,7 @@ from estimators.forgery_detectors import (
 )
 from estimators.mechanisms.hashing.function_block import block_of
 from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -81,11 +82,11 @@ def judge_windows(
             ScoredWindow({"window_start": s}, cohort_p_value(w.cohort_sizes)) for s, w in enough.items()
         ]
         yield finding("cohorts", cohorts, rate)
-    if isinstance(collection.mechanism, FunctionPool):
-        mechanism = collection.mechanism
+    if isinstance(collection.mechanism, FunctionPool | PrefixTree):
+        pool = _pool_of(collection.mechanism)
         yield finding(
             "functions",
-            [ScoredWindow({"window_start": s}, _functions(w, mechanism)) for s, w in enough.items()],
+            [ScoredWindow({"window_start": s}, _functions(w, pool)) for s, w in enough.items()],
             rate,
         )
     yield finding("impossible", [_impossible(collection, s, w) for s, w in enough.items()], rate)
@@ -113,8 +114,9 @@ def _impossible(collection: Collection, start: int, window: WindowCounts) -> Sco
     mechanism = collection.mechanism
     if isinstance(mechanism, Rappor | HotRappor):
         hit, miss = mechanism.q_star, mechanism.p_star
-    elif isinstance(mechanism, FunctionPool):
-        hit, miss = (each / mechanism.hash_functions for each in (mechanism.response.p, mechanism.response.q))
+    elif isinstance(mechanism, FunctionPool | PrefixTree):
+        pool = _pool_of(mechanism)
+        hit, miss = (each / pool.hash_functions for each in (pool.response.p, pool.response.q))
     elif isinstance(mechanism, PairKRR):
         hit, miss = (
             math.prod(rates) for rates in zip(*((own.p, own.q) for own in mechanism.fields), strict=True)
@@ -128,9 +130,11 @@ def _impossible(collection: Collection, start: int, window: WindowCounts) -> Sco
         return ScoredWindow({"window_start": start, "cohort": cohort, "bit": column}, p_value)
     if isinstance(mechanism, SquareWave):
         return ScoredWindow({"window_start": start, "reported_cell": column}, p_value)
-    if isinstance(mechanism, FunctionPool):
-        function, bucket = divmod(column, mechanism.hash_buckets)
-        return ScoredWindow({"window_start": start, "function": function, "bucket": bucket}, p_value)
+    if isinstance(mechanism, FunctionPool | PrefixTree):
+        function, bucket = divmod(column, _pool_of(mechanism).hash_buckets)
+        level = {"level": cohort + 1} if collection.cohorts > 1 else {}
+        place: dict[str, int | str] = {"window_start": start, **level, "function": function, "bucket": bucket}
+        return ScoredWindow(place, p_value)
     labels = collection.labels()
     return ScoredWindow(
         {"window_start": start, "value": labels[column] if column < len(labels) else "other"}, p_value
@@ -140,11 +144,16 @@ def _impossible(collection: Collection, start: int, window: WindowCounts) -> Sco
 def _functions(window: WindowCounts, mechanism: FunctionPool) -> float:
     """Test whether the functions are drawn uniformly, whatever the values; a block of them at a time."""
     block = block_of(mechanism.hash_buckets).functions * mechanism.hash_buckets
-    return cohort_p_value(window.counts.reshape(-1, block).sum(axis=1))
+    return cohort_p_value(window.counts.sum(axis=0).reshape(-1, block).sum(axis=1))
+
+
+def _pool_of(mechanism: FunctionPool | PrefixTree) -> FunctionPool:
+    """The functions of local hashing, of each level of a prefix tree."""
+    return mechanism.oracle if isinstance(mechanism, PrefixTree) else mechanism
 
 
 def _change(collection: Collection, before: WindowCounts, after: WindowCounts) -> float:
     if isinstance(collection.mechanism, Rappor | HotRappor):
         p_values = change_p_values(before.counts, before.cohort_sizes, after.counts, after.cohort_sizes)
         return min(1.0, float(p_values.min()) * p_values.size)
-    return change_p_value(before.counts[0], after.counts[0])
+    return change_p_value(before.counts.reshape(-1), after.counts.reshape(-1))

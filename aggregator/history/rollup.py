@@ -11,6 +11,7 @@ from estimators.collection import Collection
 from estimators.frequency.estimate import Estimate
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
@@ -25,6 +26,7 @@ from estimators.rollup import (
     roll_up_one_hot_pair,
     roll_up_pair,
     roll_up_rappor,
+    roll_up_tree,
 )
 
 RECORD_VERSION = 1
@@ -134,6 +136,8 @@ def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
             return roll_up_hashed(
                 counts.counts[0], reports, collection.candidates, mechanism, collection.hash_key
             )
+        case PrefixTree():
+            return roll_up_tree(counts.counts, reports, collection.candidates, mechanism, collection.hash_key)
         case OneHotPair():
             return roll_up_one_hot_pair(counts.counts, counts.cohort_sizes, reports, mechanism)
         case HotRappor():

@@ -119,6 +119,7 @@ LIMITS: dict[str, dict[str, Any]] = {
             "one-hot-pair",
             "local-hash",
             "local-hash-longitudinal",
+            "prefix-tree",
             "rappor",
             "rappor-one-hot",
             "rappor-k-hot",

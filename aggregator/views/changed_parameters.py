@@ -8,13 +8,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from aggregator.records.estimate import EstimateRecord
-from estimators.collection import Collection
+from estimators.collection import ANY_TEXT, Collection
 from estimators.frequency.intervals.unified import unified_interval
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.rappor import Rappor
 
 NAMES_SHOWN = 5
-TEXTS = ("rappor", "local-hash", "local-hash-longitudinal")  # mechanisms of any text
+TEXTS = ("rappor", "local-hash", "local-hash-longitudinal", "prefix-tree")  # mechanisms of any text
 FORMS = ("number", "k-rr-pair", "one-hot-pair", "rappor-k-hot")  # a report of these has another form
 
 
@@ -44,7 +42,7 @@ def why_not_comparable(record: EstimateRecord, present: Collection) -> str:
     if not any(_list_changes(record, present)) and not record.omitted:
         return ""
     takes_any = record.mechanism in TEXTS or record.other is not None
-    if takes_any and (present.other or isinstance(mechanism, Rappor | FunctionPool)):
+    if takes_any and (present.other or isinstance(mechanism, ANY_TEXT)):
         return ""
     return "the lists differ, and without `other` a share is one of listed values alone"
 

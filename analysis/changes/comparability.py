@@ -6,10 +6,8 @@ clients who can answer, and with them what a share is a share of.
 
 from typing import NamedTuple
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.collection import ANY_TEXT, Collection
 from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
 
@@ -105,4 +103,4 @@ def _range(mechanism: SquareWave) -> tuple[float, float]:
 
 def _takes_any(collection: Collection) -> bool:
     """Whether every client can report, whatever its value."""
-    return collection.other or isinstance(collection.mechanism, Rappor | FunctionPool)
+    return collection.other or isinstance(collection.mechanism, ANY_TEXT)

@@ -75,7 +75,7 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         "watch": ("deploy.query.watch:watch", "Follow estimates, as a live table or as JSON lines."),
         "rollup": ("deploy.query.rollup:rollup", "Estimate over a day or a month."),
         "decode": (
-            "deploy.query.decode:decode",
+            "deploy.query.decoding.decode:decode",
             "Look for other strings in the past of a collection of any text.",
         ),
         "compare": ("deploy.query.compare:compare", "Find which shares differ between two periods."),

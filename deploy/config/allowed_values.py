@@ -6,6 +6,7 @@ from typing import get_args
 from deploy.config.checks import YEAR_SECONDS
 from deploy.config.entries import LARGEST_SIZE, Entry
 from estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, LARGEST_COUNTERS
+from estimators.mechanisms.hashing.prefix_tree import LONGEST, MOST_LEVELS
 from estimators.mechanisms.krr import LARGEST_EPSILON
 from estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS
 from estimators.mechanisms.square_wave import LARGEST_STEPS, LEAST_STEPS
@@ -43,6 +44,8 @@ _FIELDS: Mapping[str, str] = {
     "hash_functions": f"an integer in [1, {LARGEST_COUNTERS // 2}]",
     "hash_buckets": f"a prime in [2, {LARGEST_BUCKETS}]",
     "candidates": "a list of text",
+    "lengths": f"a list of 2 to {MOST_LEVELS} ascending integers in [1, {LONGEST}]",
+    "alphabet": "the characters of texts, as one text",
     "hot": "an integer in [1, number of values]",
     "minimum": "a number below maximum",
     "maximum": "a number above minimum",

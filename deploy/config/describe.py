@@ -6,6 +6,7 @@ from decimal import ROUND_CEILING, Context
 from estimators.collection import Collection
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -97,6 +98,12 @@ def _mechanism(collection: Collection) -> str:
             for field, k in zip(collection.fields, mechanism.shape, strict=True)
         )
         return f"one bit for each of {mechanism.buckets} pairs, {names}"
+    if isinstance(mechanism, PrefixTree):
+        oracle, lengths = mechanism.oracle, " ".join(map(str, mechanism.lengths))
+        return (
+            f"a prefix tree with levels of {lengths} bytes, {oracle.hash_functions} functions into "
+            f"{oracle.hash_buckets} buckets on each, {len(collection.candidates)} candidates"
+        )
     if isinstance(mechanism, FunctionPool):
         kind = "longitudinal local hashing" if isinstance(mechanism, LongitudinalHash) else "local hashing"
         return (

@@ -10,8 +10,11 @@ from msgspec import Meta
 from deploy.config.checks import YEAR_SECONDS, check_all, check_distinct, check_range, read_lines
 from estimators.canary import MOST_VALUES, least_reports
 from estimators.collection import OTHER_LABEL, Collection, Field, pair_labels
+from estimators.decoding.hashed.growth.alphabet import alphabet_of
+from estimators.decoding.hashed.growth.branches import check_steps
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -214,6 +217,34 @@ class LongitudinalHashEntry(
         return self._collection(mechanism, candidates=_candidates(self, folder), memoize=True)
 
 
+class PrefixTreeEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="prefix-tree", kw_only=True):
+    """A prefix tree: any text, of which frequent ones are found without candidates."""
+
+    epsilon: float
+    lengths: list[int]
+    alphabet: str = ""
+
+    def collection(self, folder: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError if its fields contradict each other.
+
+        Parameters
+        ----------
+        folder : that `candidates_file` is relative to.
+        """
+        mechanism = PrefixTree.from_epsilon(
+            self.lengths, self.epsilon, self.hash_functions, self.hash_buckets
+        )
+        check_steps(mechanism, alphabet_of(self.alphabet))
+        is_listed = self.candidates is not None or self.candidates_file is not None
+        candidates = _candidates(self, folder) if is_listed else ()
+        prefixes = [mechanism.prefix(utf_8(each), mechanism.cohorts - 1) for each in candidates]
+        check_distinct(
+            f"candidates in their first {mechanism.lengths[-1]} bytes",
+            [each.decode("utf-8", "backslashreplace") for each in prefixes],
+        )
+        return self._collection(mechanism, candidates=candidates, alphabet=self.alphabet)
+
+
 class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", kw_only=True):
     """A Bloom-filter RAPPOR collection."""
 
@@ -361,6 +392,7 @@ Entry = (
     | HotPairEntry
     | HashEntry
     | LongitudinalHashEntry
+    | PrefixTreeEntry
     | RapporEntry
     | OneHotEntry
     | KHotEntry

@@ -34,6 +34,7 @@ _COLLECTION: dict[str, Any] = {
     "minimum": 0,
     "maximum": 1,
     "values": ["a", "b"],
+    "lengths": [1, 2],
     "fields": [{"name": "a", "values": ["a"]}, {"name": "b", "values": ["b"]}],
 }
 _RANGE = {"minimum", "maximum", "steps"}
@@ -47,7 +48,9 @@ _RELATED: dict[str, set[str]] = {
     "values": {"values", "size", "hot", "other", "publish"},
     "hot": {"values", *_NOISE},
     "canary": {"values", "size", "other", "epsilon", "minimum_reports", *_NOISE},
-    "candidates": {"candidates_file", "publish"},
+    "candidates": {"candidates_file", "publish", "lengths"},
+    "lengths": {"lengths", "alphabet"},
+    "alphabet": {"alphabet"},
     "fields": {"fields", "epsilon", "publish"},
     "field": {"fields", "epsilon"},
 }

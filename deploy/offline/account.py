@@ -21,6 +21,7 @@ from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subje
 from estimators.accounting.renyi import zcdp_rho
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -38,6 +39,7 @@ PARAMETERS = {
     "one-hot-pair": ("epsilon",),
     "local-hash": ("epsilon",),
     "local-hash-longitudinal": ("epsilon_inf", "epsilon_one"),
+    "prefix-tree": ("epsilon",),
     "rappor": ("f", "p", "q", "hashes"),
     "number": ("epsilon",),
 }
@@ -151,6 +153,8 @@ def _mechanism(name: str, given: dict[str, float]) -> Mechanism:
             return KRR.from_epsilon(int(given["k"]), given["epsilon"])
         case "local-hash":
             return LocalHash.from_epsilon(given["epsilon"])
+        case "prefix-tree":  # any lengths cost the same
+            return PrefixTree.from_epsilon((1, 2), given["epsilon"])
         case "local-hash-longitudinal":
             return LongitudinalHash.from_epsilons(given["epsilon_inf"], given["epsilon_one"])
         case "k-rr-longitudinal":

@@ -12,12 +12,14 @@ from click.core import ParameterSource
 from deploy.cli.options import NumberRange
 from deploy.config.describe import rounded_up
 from deploy.offline.costs.plan_plot import checked_plot, save_plot
-from deploy.offline.costs.plan_rows import NumberPlan, PlanRow, fields_of
-from deploy.offline.costs.plan_sentences import number_sentence, pair_sentence, up_to_one
+from deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow, fields_of
+from deploy.offline.costs.plan_sentences import growth_sentence, number_sentence, pair_sentence, up_to_one
 from deploy.offline.costs.shuffled_cost import ShuffledNumber
 from deploy.offline.costs.shuffled_target import Build, ShuffledTarget
+from estimators.decoding.hashed.growth.expected_finds import expected_finds, least_found
 from estimators.frequency.number import expected_median_interval
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.prefix_tree import MOST_LEVELS, PrefixTree
 from estimators.mechanisms.krr import KRR, LARGEST_K
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
@@ -64,6 +66,13 @@ from estimators.planning import (
     help="Also say what a pair of fields costs: --values of the first, this many of the second.",
 )
 @click.option(
+    "--levels",
+    type=click.IntRange(2, MOST_LEVELS),
+    metavar="L",
+    help="Also say how many texts a prefix-tree with this many levels finds without a list, if --values "
+    "different ones are reported.",
+)
+@click.option(
     "--std-error",
     type=NumberRange(LEAST_STD_ERROR, 1),
     default=0.01,
@@ -100,6 +109,7 @@ def plan_command(
     delta: float,
     reports: int,
     second_values: int | None,
+    levels: int | None,
     std_error: float,
     unlisted: float,
     unlisted_strings: int,
@@ -132,6 +142,7 @@ def plan_command(
             _row(each.name, each, values * (second_values or 1), reports, std_error, Unlisted(), wanted)
             for each in pairs
         ]
+        growth = None if levels is None else _growth(levels, wanted, reports, values)
     except ValueError as error:  # all numbers are options
         raise click.UsageError(str(error)) from error
     if plot is not None:
@@ -154,11 +165,15 @@ def plan_command(
         if pair_rows:
             split, whole = map(fields_of, pair_rows)
             found |= {"second_values": second_values, "pair": split, "one_hot_pair": whole}
+        if growth is not None:
+            found["growth"] = fields_of(growth)
         click.echo(json.dumps(found, allow_nan=False))
         return
     click.echo(f"{_table(rows, std_error, best, limit)}\n{number_sentence(number, std_error)}")
     for row, mechanism in zip(pair_rows, pairs, strict=True):
         click.echo(pair_sentence(row, std_error, _first_error(mechanism, reports)))
+    if growth is not None:
+        click.echo(growth_sentence(growth))
     if isinstance(wanted, ShuffledTarget):
         click.echo(wanted.sentence())
 
@@ -209,6 +224,20 @@ def _number(wanted: float | ShuffledTarget, reports: int, std_error: float) -> N
         expected_std_error(mechanism, reports),
         expected_median_interval(mechanism, reports),
         reports_needed(mechanism, std_error),
+        _shuffled(mechanism, wanted),
+    )
+
+
+def _growth(levels: int, wanted: float | ShuffledTarget, reports: int, values: int) -> GrowthPlan:
+    build = partial(PrefixTree.from_epsilon, range(1, levels + 1))
+    mechanism = wanted.built(build) if isinstance(wanted, ShuffledTarget) else build(wanted)
+    return GrowthPlan(
+        levels,
+        mechanism.epsilon,
+        reports,
+        values,
+        expected_finds(mechanism, reports, values),
+        least_found(mechanism, reports),
         _shuffled(mechanism, wanted),
     )
 

@@ -26,9 +26,7 @@ from analysis.tables.window_table import window_schema, windows_of
 from deploy.config.file import Configuration
 from deploy.query.blocking import read_topic
 from deploy.query.tables import Config, configuration_of
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.rappor import Rappor
+from estimators.collection import ANY_TEXT, Collection
 
 CANDIDATES_ALLOWED = "a list of distinct strings, at least one"
 PERIOD_ALLOWED = "two times, or a text such as '2026-01', '2026-01-31' or 'START/END'"
@@ -135,10 +133,11 @@ def decode(
     check_name(collection)
     loaded = configuration_of(config)
     asked = loaded.collection(collection)
-    if not isinstance(asked.mechanism, Rappor | FunctionPool):
+    if not isinstance(asked.mechanism, ANY_TEXT):
         raise AnalysisError(
-            "decode needs a collection with mechanism rappor, local-hash or local-hash-longitudinal, got "
-            f"{collection} with {asked.mechanism.name}, whose values cannot change later; use rollup"
+            "decode needs a collection with mechanism rappor, local-hash, local-hash-longitudinal or "
+            f"prefix-tree, got {collection} with {asked.mechanism.name}, whose values cannot change later; "
+            "use rollup"
         )
     if isinstance(candidates, str):
         raise AnalysisError(f"candidates must be {CANDIDATES_ALLOWED}, got a text")

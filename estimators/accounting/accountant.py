@@ -21,6 +21,7 @@ from estimators.accounting.privacy_loss import (
 from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -184,7 +185,7 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
             return pair_loss(mechanism).times(1 if memoized else reports)
         case SquareWave():
             return square_wave_loss(mechanism).times(1 if memoized else reports)
-        case LocalHash():  # its function depends on nothing
+        case LocalHash() | PrefixTree():  # function and level depend on nothing
             return loss_of_reports(mechanism.response, reports, memoized)
         case LongitudinalHash() if memoized:
             return loss_of_reports(hashed_subject(mechanism), reports, memoized)
@@ -227,7 +228,7 @@ def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
 def _loss_of_permanent_response(mechanism: Subject) -> PrivacyLoss:
     """Loss of the permanent response itself; not defined for flip_threshold = 0, where it is the truth."""
     match mechanism:
-        case KRR() | LocalHash() | PairKRR() | SquareWave():
+        case KRR() | LocalHash() | PrefixTree() | PairKRR() | SquareWave():
             return loss_of_reports(mechanism, 1, memoized=True)
         case LongitudinalKRR():
             return krr_loss(mechanism.permanent)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from estimators.mechanisms.hashing.function_block import block_of
 from estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.krr import LARGEST_EPSILON as LARGEST_KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
@@ -18,7 +19,7 @@ from estimators.mechanisms.rappor_parameters import choose_thresholds
 from estimators.mechanisms.square_wave import SquareWave
 
 #: Without a permanent response: each report is randomized afresh.
-OneStep = KRR | LocalHash | PairKRR | SquareWave
+OneStep = KRR | LocalHash | PrefixTree | PairKRR | SquareWave
 Mechanism = OneStep | LongitudinalKRR | LongitudinalHash | Rappor | HotRappor
 
 LEAST = 0.1
@@ -79,6 +80,10 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
             buckets = best_buckets(epsilon)
             functions = max(block_of(buckets).functions, mechanism.width // buckets)
             return LocalHash.from_epsilon(epsilon, functions, buckets)
+        case PrefixTree(lengths, oracle):
+            buckets = best_buckets(epsilon)
+            functions = max(block_of(buckets).functions, oracle.width // buckets)
+            return PrefixTree(lengths, LocalHash.from_epsilon(epsilon, functions, buckets))
         case LongitudinalHash():
             buckets = best_buckets(epsilon)
             functions = max(block_of(buckets).functions, mechanism.width // buckets)

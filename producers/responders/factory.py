@@ -3,6 +3,7 @@
 from estimators.collection import Collection
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -16,6 +17,7 @@ from producers.responders.krr import KRRResponder, LongitudinalResponder
 from producers.responders.local_hash import HashResponder, LongitudinalHashResponder
 from producers.responders.number import NumberResponder
 from producers.responders.pair import HotPairResponder, PairResponder
+from producers.responders.prefix_tree import PrefixTreeResponder
 from producers.responders.rappor import BloomResponder, HotResponder
 
 
@@ -45,6 +47,8 @@ def responder_of(collection: Collection, secret: Secret, words: Words) -> Respon
         return NumberResponder(collection, mechanism, words)
     if isinstance(mechanism, LocalHash):
         return HashResponder(collection, mechanism, words)
+    if isinstance(mechanism, PrefixTree):
+        return PrefixTreeResponder(collection, mechanism, secret, words)
     if isinstance(mechanism, LongitudinalHash):
         return LongitudinalHashResponder(collection, mechanism, secret, words)
     if isinstance(mechanism, Rappor):

@@ -7,10 +7,12 @@ from scipy import stats
 from analysis.differences import compare_shares, unbiased_shares
 from estimators.collection import Collection
 from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hashed.listed import decode_listed
 from estimators.decoding.hot.decode import decode_hot
 from estimators.frequency import krr
 from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -114,6 +116,15 @@ def test_unbiased_shares_of_expected_counts_are_the_truth() -> None:
             counts[None], counts.sum(keepdims=True), krr.estimate(counts, mechanism), mechanism
         )
         assert found == pytest.approx(shares, abs=1e-10)
+
+
+def test_unbiased_shares_of_a_prefix_tree_are_those_of_its_last_level() -> None:
+    tree = PrefixTree.from_epsilon((1, 2), 2.0, 160)
+    counts = np.random.default_rng(3).integers(20, 40, (2, tree.width))
+    estimate = decode_listed(counts, ["a", "b", "c"], tree, 5)
+    shares = unbiased_shares(counts, counts.sum(axis=1), estimate, tree)
+    assert np.clip(shares, 0, 1) == pytest.approx(estimate.frequency, abs=1e-3)
+    assert (shares != 0).all()
 
 
 def test_unbiased_shares_of_other_mechanisms_have_the_order_of_the_estimate() -> None:

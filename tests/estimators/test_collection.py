@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from estimators.collection import Collection
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -26,6 +27,7 @@ CABIN = Collection("cabin", HotRappor(3, 1, 1 << 29, 3 << 29, 5 << 29), values=(
 DELAY = Collection("delay", SquareWave(-60.0, 180.0, 4, 1, 3 << 62))
 KEPT = Collection("kept", LongitudinalHash.from_epsilons(2.0, 1.0, 130), candidates=("ATL",), memoize=True)
 SEARCH = Collection("search", LocalHash(130, 3, 1 << 63), candidates=("ATL", "BOS"))
+TREE = Collection("tree", PrefixTree((2, 4), LocalHash(130, 3, 1 << 63)), alphabet="abc")
 MEALS = Collection("meals", HotRappor(9, 2, 1 << 29, 3 << 29, 5 << 29), memoize=True)
 
 
@@ -37,6 +39,7 @@ def test_golden_fingerprints():
     assert f"{CABIN.fingerprint:016x}" == "be00d186f6b3912d"
     assert f"{MEALS.fingerprint:016x}" == "19d4ab2ab57e2b35"
     assert f"{DELAY.fingerprint:016x}" == "c4df31a431b77935"
+    assert f"{TREE.fingerprint:016x}" == "c9a841f12053b241"
 
 
 @pytest.mark.parametrize(
@@ -156,6 +159,17 @@ def test_functions_that_clients_keep_depend_on_name_and_permanent_step_alone():
     assert later.hash_key == KEPT.hash_key
     for change in ({"name": "other"}, {"mechanism": LongitudinalHash.from_epsilons(3.0, 1.0, 130, 3)}):
         assert replace(KEPT, **change).hash_key != KEPT.hash_key
+
+
+def test_a_tree_is_searched_for_any_text_and_alphabet():
+    """Candidates and alphabet change no fingerprint; lengths do. Its cohorts are the levels."""
+    assert (TREE.cohorts, TREE.width, TREE.entries, TREE.labels()) == (2, 390, 0, ())
+    assert not TREE.takes_integers
+    searched = replace(TREE, alphabet="", candidates=("a", "b"))
+    assert (searched.fingerprint, searched.hash_key) == (TREE.fingerprint, TREE.fingerprint)
+    assert searched.labels() == ("a", "b")
+    longer = replace(TREE, mechanism=PrefixTree((2, 5), LocalHash(130, 3, 1 << 63)))
+    assert longer.fingerprint != TREE.fingerprint
 
 
 def test_mechanism_names_match_the_collection_file():

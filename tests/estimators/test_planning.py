@@ -10,6 +10,7 @@ from estimators.frequency.krr import estimate
 from estimators.frequency.number import estimate_number
 from estimators.frequency.pairs.table import std_error
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -254,6 +255,16 @@ def test_strings_that_are_never_visible_need_no_number_of_reports():
     needed = reports_needed(mechanism, 2 * floor, unlisted=many)
     assert expected_std_error(mechanism, needed, unlisted=many) <= 2 * floor
     assert expected_std_error(mechanism, needed - 1, unlisted=many) > 2 * floor
+
+
+def test_a_prefix_tree_has_the_error_of_a_level():
+    mechanism = PrefixTree.from_epsilon((2, 4, 6, 8), 1.0)
+    of_level = expected_std_error(mechanism.oracle, 25_000, 0.1, 20)
+    sampled = 0.75 * 0.1 * 0.9 / 25_000
+    whole = expected_std_error(mechanism, 100_000, 0.1, 20)
+    assert whole == pytest.approx(math.sqrt(of_level**2 + sampled), rel=1e-12)
+    needed = reports_needed(mechanism, 0.01)
+    assert needed == pytest.approx(4 * reports_needed(mechanism.oracle, 0.01), abs=4)
 
 
 def test_unlisted_strings_add_collisions_to_local_hashing():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -209,3 +210,4 @@ def test_mechanism_numbers():
     assert wire.mechanism_number(PairKRR.from_epsilons(3, 4, 1.0, 1.0)) == 7
     assert wire.mechanism_number(LocalHash.from_epsilon(1.0)) == 4
     assert wire.mechanism_number(LongitudinalHash.from_epsilons(2.0, 1.0)) == 5
+    assert wire.mechanism_number(PrefixTree.from_epsilon((2, 4), 1.0)) == 4

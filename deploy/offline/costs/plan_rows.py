@@ -46,6 +46,30 @@ class PlanRow:
     shuffled: float | None = None
 
 
-def fields_of(plan: PlanRow | NumberPlan) -> dict[str, Any]:
+@dataclass(frozen=True)
+class GrowthPlan:
+    """What a prefix tree finds without a list of candidates.
+
+    Parameters
+    ----------
+    levels : of the tree, between which clients are divided.
+    epsilon : privacy loss of one report, exact.
+    reports : of all levels together.
+    different : number of different texts, whose frequencies fall as 1 / rank.
+    expected : texts found, on average.
+    least_share : share of all reports from which on a text is found in half of all searches.
+    shuffled : epsilon of one report among shuffled ones, at the wanted delta; None unless wanted.
+    """
+
+    levels: int
+    epsilon: float
+    reports: int
+    different: int
+    expected: float
+    least_share: float
+    shuffled: float | None = None
+
+
+def fields_of(plan: PlanRow | NumberPlan | GrowthPlan) -> dict[str, Any]:
     """Return its fields, without the epsilon of shuffled reports unless it is wanted."""
     return {name: value for name, value in asdict(plan).items() if (name, value) != ("shuffled", None)}

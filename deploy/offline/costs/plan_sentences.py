@@ -1,7 +1,9 @@
 """What `plan` says of pairs and of a number, in sentences; a standard error above the whole says nothing."""
 
 from deploy.config.describe import rounded_up
-from deploy.offline.costs.plan_rows import NumberPlan, PlanRow
+from deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow
+
+FEW_TEXTS = 5  # fewer are next to nothing
 
 
 def up_to_one(std_error: float) -> str:
@@ -26,6 +28,17 @@ def pair_sentence(pair: PlanRow, std_error: float, first: float) -> str:
     )
 
 
+def growth_sentence(growth: GrowthPlan) -> str:
+    """Say how many texts can be found without a list, and what share a text must have."""
+    label = _label("prefix-tree", growth)
+    many = "next to nothing" if growth.expected < FEW_TEXTS else "some"
+    return (
+        f"{label}, {growth.levels} levels: {growth.reports:,} reports find {many} without a list: about"
+        f" {growth.expected:.1f} of the most frequent\ntexts, if the shares of {growth.different:,} different"
+        f" ones fall as 1 / rank; texts from a share of {growth.least_share:.2g} on"
+    )
+
+
 def number_sentence(number: NumberPlan, std_error: float) -> str:
     """Say how exact the median of a number is; `std_error` is the wanted one, fraction of its range."""
     return (
@@ -35,7 +48,7 @@ def number_sentence(number: NumberPlan, std_error: float) -> str:
     )
 
 
-def _label(name: str, plan: PlanRow | NumberPlan) -> str:
+def _label(name: str, plan: PlanRow | NumberPlan | GrowthPlan) -> str:
     """Return the name, with the epsilon of one report if it was chosen for shuffled ones."""
     return name if plan.shuffled is None else f"{name}, epsilon {rounded_up(plan.epsilon)}"
 

@@ -30,6 +30,7 @@ from estimators.mechanisms.directed_rounding import log_above
 from estimators.mechanisms.hashing.function_block import block_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR, WORDS
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.pair import PairKRR
@@ -104,6 +105,8 @@ def _atoms_of_one_step(mechanism: OneStep) -> list[Atom]:
             return _of_krr(mechanism)
         case LocalHash():
             return _of_hash(mechanism)
+        case PrefixTree():  # a level's clients, told apart from others by the cohort
+            return _of_hash(mechanism.oracle)
         case PairKRR():
             # Both fields differ: where one is equal, its larger ratios of x and x' come together.
             return [

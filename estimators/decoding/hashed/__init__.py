@@ -1,4 +1,5 @@
 """Frequencies of candidate strings from the counts of local hashing.
 
-May import no sibling. Begin with `decode`; `support` counts, `collisions` says what hash functions add.
+May import no sibling. Begin with `decode`; `support` counts, `collisions` says what hash functions add,
+`inverted_words` inverts both. `growth` finds strings without candidates.
 """

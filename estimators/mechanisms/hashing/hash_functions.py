@@ -52,7 +52,11 @@ class HashFunctions:
 
     def words(self, values: Sequence[str]) -> NDArray[np.uint64]:
         """Return the word of each value, uint64 (n,); a lone surrogate, which has no UTF-8, counts as `?`."""
-        digests = [hmac.digest(self._key, each.encode("utf-8", "replace"), DIGEST)[:8] for each in values]
+        return self.words_of([each.encode("utf-8", "replace") for each in values])
+
+    def words_of(self, messages: Sequence[bytes]) -> NDArray[np.uint64]:
+        """Return the word of each message, uint64 (n,): that of a value whose UTF-8 it is."""
+        digests = [hmac.digest(self._key, each, DIGEST)[:8] for each in messages]
         return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
     def buckets(self, words: NDArray[np.uint64], functions: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, MemoryRecord, pack_of
@@ -72,6 +73,31 @@ def hashed_reports(seed: int, forged: int = 0) -> WindowCounts:
     shown = np.where(rng.random(40_000) < HASHED.mechanism.hit, true, lies)
     counts = np.bincount(np.append(drawn * 7 + shown, np.full(forged, 17)), minlength=560)
     return WindowCounts(counts[None], np.array([40_000 + forged]), 1, 0)
+
+
+TREE = Collection("tree", PrefixTree((1, 2), LocalHash.from_epsilon(2.0, 80)))
+
+
+def test_a_tree_is_tested_by_level_function_and_bucket() -> None:
+    """Half of the clients on each of two levels, whose reports are those of local hashing."""
+
+    def of_two_levels(seed: int, forged: int = 0) -> WindowCounts:
+        levels = [hashed_reports(seed), hashed_reports(seed + 10, forged)]
+        counts = np.concatenate([each.counts for each in levels])
+        sizes = np.concatenate([each.cohort_sizes for each in levels])
+        return WindowCounts(counts, sizes, 1, 0)
+
+    honest = judged(TREE, of_two_levels(1), of_two_levels(2))
+    assert {name: (each.judged, each.alarms) for name, each in honest.items()} == {
+        "cohorts": (2, []),
+        "functions": (2, []),
+        "impossible": (2, []),
+        "change": (1, []),
+    }
+    forged = judged(TREE, of_two_levels(1), of_two_levels(2, forged=2000))
+    assert [len(each.alarms) for each in forged.values()] == [1, 1, 1, 1]
+    (alarm,) = forged["impossible"].alarms
+    assert (alarm["level"], alarm["function"], alarm["bucket"]) == (2, 2, 3)
 
 
 def test_local_hashing_is_tested_by_function_and_bucket() -> None:

@@ -25,6 +25,7 @@ from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -81,14 +82,15 @@ def records(mechanism: Mechanism, values: int, *, other: bool = False) -> list[E
     if isinstance(mechanism, OneHotPair | PairKRR):
         fields = tuple(Field(f"f{k}", tuple(map(str, range(k))), False) for k in mechanism.shape)
         collection = Collection("seats", mechanism, pair_labels(*fields), fields=fields)
-    elif isinstance(mechanism, LocalHash | LongitudinalHash):
+    elif isinstance(mechanism, LocalHash | LongitudinalHash | PrefixTree):
         collection = Collection("seats", mechanism, candidates=labels)
     else:
         collection = Collection("seats", mechanism, labels, other)
-    counts = np.random.default_rng(1).integers(300, 500, (1, mechanism.width))
+    counts = np.random.default_rng(1).integers(300, 500, (mechanism.cohorts, mechanism.width))
     of_buckets = isinstance(mechanism, OneStep | LongitudinalKRR | LongitudinalHash)
     reports = int(counts.sum()) if of_buckets else 1000
-    window = WindowCounts(counts, np.array([reports]), packs=3, rejected=1)
+    sizes = np.full(mechanism.cohorts, reports // mechanism.cohorts)
+    window = WindowCounts(counts, sizes, packs=3, rejected=1)
     result = window_estimate.estimate(collection, window)
     return window_estimate.records_of(collection, T0, window, result, final=True)
 
@@ -99,6 +101,8 @@ REAL = [
     *records(LongitudinalKRR.from_epsilons(4, 2.0, 1.0), 4),
     *records(LocalHash.from_epsilon(1.0, 260), 3000),
     *records(LongitudinalHash.from_epsilons(2.0, 1.0, 260), 300),
+    *records(PrefixTree.from_epsilon((2, 5), 1.0, 260), 3000),
+    *records(PrefixTree.from_epsilon((2, 5), 1.0, 260), 0),
     *records(HotRappor.from_probabilities(5, 1, 0.25, 0.35, 0.65), 5),
     *records(HotRappor.from_probabilities(3000, 3, 0.25, 0.35, 0.65), 3000),
     *records(PairKRR.from_epsilons(3, 4, 1.0, 1.0), 12),

@@ -12,6 +12,7 @@ from deploy.config.entries import Entry
 from deploy.config.file import CollectionFileError
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
@@ -90,7 +91,8 @@ def file(tmp_path: Path) -> Path:
             "k-rr",
             "krr",
             "collections[0].mechanism: must be one of k-rr, k-rr-longitudinal, k-rr-pair, one-hot-pair, "
-            "local-hash, local-hash-longitudinal, rappor, rappor-one-hot, rappor-k-hot, number, got 'krr'; "
+            "local-hash, local-hash-longitudinal, prefix-tree, rappor, rappor-one-hot, rappor-k-hot, number, "
+            "got 'krr'; "
             "did you mean k-rr?",
         ),
         (
@@ -319,6 +321,12 @@ TIMES = "window_seconds: 60, grace_seconds: 30, budget: none"
             "hash_buckets: 5, candidates: [A]",
             LongitudinalHash.from_epsilons(4.0, 1.0, 1000, 5),
         ),
+        ("mechanism: prefix-tree, epsilon: 4, lengths: [2, 3]", PrefixTree.from_epsilon((2, 3), 4.0)),
+        (
+            "mechanism: prefix-tree, epsilon: 4, lengths: [4, 8], alphabet: '0123456789.', "
+            "hash_functions: 1000, hash_buckets: 5, candidates: ['1.1.1.1']",
+            PrefixTree.from_epsilon((4, 8), 4.0, 1000, 5),
+        ),
         (
             f"mechanism: rappor-one-hot, values: [A, B, C], {NOISE}",
             HotRappor.from_probabilities(3, 1, 0.5, 0.5, 0.75),
@@ -337,7 +345,30 @@ TIMES = "window_seconds: 60, grace_seconds: 30, budget: none"
 def test_every_mechanism_can_be_asked_for(file: Path, fields: str, mechanism: Mechanism) -> None:
     (collection,) = read(file, f"{HEAD}  - {{name: a, {fields}, {TIMES}}}\n").collections
     assert collection.mechanism == mechanism
-    assert collection.memoize == (not isinstance(mechanism, LocalHash))
+    assert collection.memoize == (not isinstance(mechanism, LocalHash | PrefixTree))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("lengths: [4, 2]", r"lengths must be ascending, in \[1, 255\], got \[4, 2\]"),
+        ("lengths: [3]", "lengths must be 2 to 32 numbers, got 1"),
+        (
+            "lengths: [2, 5]",
+            "lengths must have steps with at most 131072 prefixes, got [0-9]+ from 2 to 5 bytes",
+        ),
+        (
+            "lengths: [1, 2], candidates: [abc, abd]",
+            "candidates in their first 2 bytes must be distinct, got 'ab'",
+        ),
+        ("lengths: [1, 2], candidates: []", "give either candidates, a list of at least one text"),
+        ("", "field `lengths` is missing; it must be a list of 2 to 32 ascending integers in"),
+    ],
+)
+def test_a_prefix_tree_that_cannot_be_searched_is_refused(file: Path, fields: str, message: str) -> None:
+    entry = f"mechanism: prefix-tree, epsilon: 4, {fields}".rstrip(", ")
+    with pytest.raises(CollectionFileError, match=message):
+        read(file, f"{HEAD}  - {{name: a, {entry}, {TIMES}}}\n")
 
 
 def test_number_is_one_of_256_steps_unless_said(file: Path) -> None:
@@ -409,6 +440,7 @@ def test_every_required_field_says_what_it_may_hold(file: Path) -> None:
         texts: dict[str, object] = {"mechanism": entry.__struct_config__.tag, "name": "a", "budget": "none"}
         texts["values"] = ["A", "B"]
         texts["fields"] = [{"name": name, "values": ["A", "B"]} for name in "ab"]
+        texts["lengths"] = [1, 2]
         given = {name: texts.get(name, 1) for name in ["mechanism", *required]}
         for field in given:
             rest = {name: value for name, value in given.items() if name != field}

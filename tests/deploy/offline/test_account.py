@@ -47,6 +47,8 @@ def test_a_cost_in_full_precision() -> None:
 
 def test_local_hash_is_that_of_its_buckets() -> None:
     found = json.loads(run("--mechanism local-hash --epsilon 1 --reports 5 --json").stdout)
+    tree = json.loads(run("--mechanism prefix-tree --epsilon 1 --reports 5 --json").stdout)
+    assert tree == found
     assert found == json.loads(run("--mechanism k-rr --k 3 --epsilon 1 --reports 5 --json").stdout)
 
 

@@ -50,6 +50,28 @@ def test_pairs_of_fields_are_planned_with_shared_epsilon_and_as_bits() -> None:
     assert "pair" not in json.loads(run("--values 17 --epsilon 4 --reports 336776 --json").stdout)
 
 
+def test_growth_at_epsilon_1_finds_next_to_nothing() -> None:
+    """Half a million reports; at epsilon 4 most of the top 32 of 120,000 texts."""
+    line = "--values 120000 --reports 500000 --levels 5"
+    (first, second) = run(f"{line} --epsilon 1").stdout.splitlines()[-2:]
+    assert first.startswith(
+        "prefix-tree, 5 levels: 500,000 reports find next to nothing without a list: about 2.7"
+    )
+    assert second.endswith("texts from a share of 0.026 on")
+    growth = json.loads(run(f"{line} --epsilon 4 --json").stdout)["growth"]
+    assert (growth["levels"], growth["reports"], growth["different"]) == (5, 500_000, 120_000)
+    assert 20 < growth["expected"] < 24
+    assert growth["least_share"] == pytest.approx(0.0037, rel=0.05)
+    assert "find some without a list" in run(f"{line} --epsilon 4").stdout
+    assert "growth" not in json.loads(run("--values 17 --epsilon 4 --reports 336776 --json").stdout)
+
+
+def test_growth_is_planned_for_shuffled_reports() -> None:
+    line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --json"
+    growth = json.loads(run(line).stdout)["growth"]
+    assert growth["shuffled"] <= 1 < growth["epsilon"]
+
+
 def test_error_of_the_median_of_a_number_is_planned() -> None:
     number = json.loads(run("--values 2 --epsilon 1 --reports 100000 --json").stdout)["number"]
     assert number["median_std_error"] == pytest.approx(0.00753, rel=1e-3)

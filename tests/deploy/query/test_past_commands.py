@@ -13,7 +13,7 @@ from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
 from deploy.query import past_windows, period_options
-from deploy.query.decode import decode
+from deploy.query.decoding.decode import decode
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
 from estimators.mechanisms.hashing.bloom_filter import bloom_rows
@@ -49,7 +49,7 @@ class Past:
         """Shares of ones: 70 % of the clients hold JFK, 30 % LHR; in k-RR all are alike."""
         mechanism = collection.mechanism
         if not isinstance(mechanism, Rappor):
-            return np.full((1, mechanism.width), 1 / mechanism.width)
+            return np.full((mechanism.cohorts, mechanism.width), 1 / mechanism.width)
         held = np.zeros((mechanism.cohorts, mechanism.bits))
         for cohort in range(mechanism.cohorts):
             rows = bloom_rows(["JFK", "LHR"], np.array([cohort, cohort]), mechanism)
@@ -221,8 +221,8 @@ def test_decode_accepts_only_mechanisms_of_any_text(past: Past) -> None:
     ended = run_decode(*PERIOD, collection="carrier")
     assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
     assert ended.stderr == (
-        "Error: decode needs a collection with mechanism rappor, local-hash or local-hash-longitudinal, got "
-        "carrier with k-rr, whose values cannot change later; use deniable rollup carrier\n"
+        "Error: decode needs a collection with mechanism rappor, local-hash, local-hash-longitudinal or "
+        "prefix-tree, got carrier with k-rr, whose values cannot change later; use deniable rollup carrier\n"
     )
 
 
@@ -322,3 +322,57 @@ def test_counts_that_no_estimate_fits_are_reported(past: Past) -> None:
 def test_an_unknown_collection_is_reported(past: Past) -> None:
     for ended in (run_rollup("nothing", *PERIOD), run_decode(*PERIOD, collection="nothing")):
         assert "there is no collection 'nothing'" in str(ended.exception)
+
+
+TREE = """\
+  - {name: tree, mechanism: prefix-tree, epsilon: 4, lengths: [1, 2], alphabet: JFK, window_seconds: 60,
+     grace_seconds: 30, budget: none}
+"""
+
+
+def test_a_tree_of_even_counts_finds_nothing_and_says_from_which_share_on(past: Past) -> None:
+    Path("deniable.yaml").write_text(WHOLE + TREE)
+    ended = CliRunner().invoke(decode, ["tree", "--grow", *PERIOD])
+    assert ended.exit_code == 0, ended.output
+    lines = ended.stdout.splitlines()
+    assert re.fullmatch("1[0-9]{5} reports on 2 levels, 0 texts found among 13 tested;", lines[0])
+    assert lines[2].startswith("1.000000 +- 0.000000  of all reports are none of these texts")
+    assert re.fullmatch(r"with so many reports, texts are found from a share of about 0.00\d\d on", lines[3])
+    assert ended.stderr.splitlines()[0] == MESSAGES[0].format("tree")
+    as_json = CliRunner().invoke(decode, ["tree", "--grow", "--alphabet", "abc", *PERIOD, "--json"])
+    record = json.loads(as_json.stdout)
+    assert (record["found"]["texts"], record["found"]["unexplained"], record["rate"]) == ([], 1.0, 0.05)
+
+
+def test_a_tree_with_too_few_reports_is_not_grown(past: Past) -> None:
+    past.reports = 5
+    Path("deniable.yaml").write_text(WHOLE + TREE)
+    ended = CliRunner().invoke(decode, ["tree", "--grow", *PERIOD, "--json"])
+    assert ended.exit_code == 1
+    assert json.loads(ended.stdout.splitlines()[0])["found"] is None
+    assert "fewer than minimum_reports" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["tree"], 2, "give either --candidates FILE or --grow"),
+        (["tree", "--grow", "--candidates", "words.txt"], 2, "give either --candidates FILE or --grow"),
+        (["tree", "--candidates", "words.txt", "--rate", "0.1"], 2, "--alphabet and --rate need --grow"),
+        (["tree", "--candidates", "words.txt", "--alphabet", "abc"], 2, "--alphabet and --rate need --grow"),
+        (["tree", "--grow", "--rate", "1"], 2, "--rate"),
+        (["tree", "--grow", "--alphabet", ""], 0, ""),
+        (
+            ["destination", "--grow"],
+            1,
+            "--grow needs a collection with mechanism prefix-tree, got dest",
+        ),
+        (["carrier", "--candidates", "words.txt"], 1, "local-hash-longitudinal or prefix-tree, got carrier"),
+        (["tree", "--candidates", "words.txt"], 1, "candidates must be distinct in their first 2 bytes"),
+    ],
+)
+def test_what_cannot_be_grown_is_refused(past: Past, options: list[str], status: int, message: str) -> None:
+    Path("deniable.yaml").write_text(WHOLE + TREE)
+    ended = CliRunner().invoke(decode, [*options, *PERIOD])
+    assert ended.exit_code == status, ended.output
+    assert message in ended.output

@@ -17,6 +17,7 @@ from estimators.accounting.accountant import (
     most_reports,
 )
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -39,6 +40,15 @@ def test_local_hash_costs_what_its_krr_costs(memoized: bool) -> None:
     )
     assert epsilon_inf(mechanism, memoized) == epsilon_inf(mechanism.response, memoized)
     assert most_reports(mechanism, memoized) == most_reports(mechanism.response, memoized)
+
+
+@pytest.mark.parametrize("memoized", [False, True])
+def test_a_prefix_tree_costs_what_a_level_costs(memoized: bool) -> None:
+    """A client has one level, which depends on no value."""
+    mechanism = PrefixTree.from_epsilon((2, 4, 6), 1.5)
+    assert costs(mechanism, 7, 1e-6, memoized) == costs(mechanism.oracle, 7, 1e-6, memoized)
+    assert epsilon_inf(mechanism, memoized) == epsilon_inf(mechanism.oracle, memoized)
+    assert most_reports(mechanism, memoized) == most_reports(mechanism.oracle, memoized)
 
 
 def test_bloom_matches_the_vectors() -> None:

@@ -14,6 +14,7 @@ from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
@@ -39,6 +40,7 @@ BLOOM = Collection("bloom", Rappor.from_probabilities(16, 2, 4, *QUIET), memoize
 HASHED = Collection("hashed", LocalHash(96, 7, 2**64 - 1))
 HASHED_LONG = Collection("hashed-long", LongitudinalHash(96, 7, *[2**64 - 1] * 2), memoize=True)
 NOISY = Collection("noisy", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
+TREE = Collection("tree", PrefixTree((1, 2, 4), LocalHash(96, 7, 2**64 - 1)))
 KINDS = [
     KRR_LIST,
     LONGITUDINAL,
@@ -49,6 +51,7 @@ KINDS = [
     BLOOM,
     HASHED_LONG,
     HASHED,
+    TREE,
     NOISY,
 ]
 every_kind = pytest.mark.parametrize("collection", KINDS, ids=lambda collection: collection.name)
@@ -99,7 +102,7 @@ def test_values_do_not_change_the_drawn_words(collection):
         assert following[0] == following[1]
 
 
-@pytest.mark.parametrize("collection", KINDS[:-2], ids=lambda collection: collection.name)
+@pytest.mark.parametrize("collection", KINDS[:-3], ids=lambda collection: collection.name)
 def test_batch_is_the_same_in_slices_and_chunks(collection, monkeypatch):
     """Each slice gets its values and clients, whatever slices came before."""
     texts = [VALUES[number % 9] for number in range(50)]
@@ -299,6 +302,34 @@ def test_window_and_second_step_change_no_permanent_bucket():
     assert np.array_equal(*(respond(each, ["AA"] * 500, clients)[1] for each in (HASHED_LONG, changed)))
     permanent = replace(HASHED_LONG, mechanism=LongitudinalHash(96, 7, 2**64 - 2, 2**64 - 1))
     assert permanent.hash_key != HASHED_LONG.hash_key
+
+
+def test_a_tree_reports_the_prefix_of_the_level_of_the_client():
+    """Clients keep their level whatever their values are, and draw each function anew."""
+    mechanism = TREE.mechanism
+    functions = hash_functions_of(mechanism.oracle, TREE.hash_key)
+    texts, clients = ["AA", "naïve", "A", "\udc80"] * 500, [f"client {n // 4}" for n in range(2000)]
+    levels, reports, unknown = respond(TREE, texts, clients)
+    function, bucket = np.divmod(reports.view("<u2")[:, 0].astype(np.int64), 7)
+    for level in range(3):
+        rows = np.flatnonzero(levels == level)
+        prefixes = [texts[row].encode("utf-8", "replace")[: (1, 2, 4)[level]] for row in rows]
+        words = mechanism.words(prefixes, level, functions)
+        assert bucket[rows].tolist() == functions.buckets(words, function[rows]).tolist()
+        assert len(rows) > 500
+    assert len(set(zip(clients, levels.tolist(), strict=True))) == 500
+    assert set(function.tolist()) == set(range(96))
+    assert unknown == 0
+
+
+def test_levels_of_clients_depend_on_no_value():
+    """Other values, another epsilon, other lengths of as many levels: the same levels."""
+    clients = [f"client {number}" for number in range(300)]
+    other = replace(TREE, mechanism=PrefixTree((2, 3, 9), LocalHash.from_epsilon(1.0)))
+    drawn = [respond(TREE, ["AA"] * 300, clients)[0], respond(other, VALUES[:3] * 100, clients)[0]]
+    assert np.array_equal(*drawn)
+    strangers = respond(TREE, ["AA"] * 300)[0]
+    assert not np.array_equal(strangers, drawn[0])
 
 
 def test_one_hot_sets_the_bit_of_the_bucket():

@@ -23,7 +23,7 @@ export const blockOf = (buckets) => {
 
 /**
  * @param {number} buckets g @param {Uint8Array} key 8 bytes
- * @returns {[wordOf: (text: string) => bigint, bucketOf: (word: bigint, number: number) => number]} the word of a text,
+ * @returns {[wordOf: (text: Uint8Array) => bigint, bucketOf: (word: bigint, number: number) => number]} the word of a text in UTF-8,
  *   and its bucket under the function of a number
  */
 export const hashFunctionsOf = (buckets, key) => {
@@ -34,7 +34,7 @@ export const hashFunctionsOf = (buckets, key) => {
   /** @param {Uint8Array} secret @param {Uint8Array} data */
   const wordsOf = (secret, data) => new Wholes(hmac(secret, data).buffer);
   return [
-    (text) => wordsOf(valueKey, utf8(text))[0],
+    (text) => wordsOf(valueKey, text)[0],
     (word, number) => {
       const size = chunks * lines, row = number % size;
       const [factor, offset] = wordsOf(blockKey, new Bytes(Halves.of(floor(number / size)).buffer));

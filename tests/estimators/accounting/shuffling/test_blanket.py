@@ -7,6 +7,7 @@ import pytest
 from estimators.accounting.shuffling.blanket import ShufflingRefusedError, blanket_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -54,6 +55,11 @@ def test_atoms_are_two_distributions_within_epsilon(mechanism: Mechanism) -> Non
 def test_repeated_permanent_responses_are_refused(mechanism: Mechanism, memoized: bool) -> None:
     with pytest.raises(ShufflingRefusedError, match="are not independent draws"):
         blanket_of(mechanism, memoized)
+
+
+def test_reports_of_a_level_hide_among_each_other_as_those_of_local_hashing() -> None:
+    mechanism = PrefixTree.from_epsilon((2, 4), 1.0)
+    assert blanket_of(mechanism) == blanket_of(mechanism.oracle)
 
 
 def test_very_many_bits_are_refused() -> None:

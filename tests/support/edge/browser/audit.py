@@ -13,6 +13,7 @@ from estimators.mechanisms.hashing.bloom_filter import bloom_positions
 from estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -54,10 +55,11 @@ class Subject:
     devices: int = 0
     reports: int = 1
     groups: list[int] | None = None
+    width: int = 0
 
     def given(self) -> dict[str, Any]:
         """What the script takes."""
-        fields = ("entry", "inputs", "outcomes", "samples", "bits", "devices", "reports", "groups")
+        fields = ("entry", "inputs", "outcomes", "samples", "bits", "devices", "reports", "groups", "width")
         return {name: getattr(self, name) for name in fields}
 
 
@@ -107,6 +109,28 @@ def of_hash(name: str, mechanism: LocalHash | LongitudinalHash, **changes: Any) 
     return replace(Subject(name, mechanism.epsilon, entry, inputs, GROUPS, groups=groups), **changes)
 
 
+def of_tree(name: str, mechanism: PrefixTree, **changes: Any) -> Subject:
+    """Two texts; grouped, on each level, by which of their prefixes have the reported bucket."""
+    collection, groups = Collection("audited", mechanism), []
+    functions = hash_functions_of(mechanism.oracle, collection.hash_key)
+    every, shown = np.arange(mechanism.oracle.hash_functions), np.arange(mechanism.oracle.hash_buckets)
+    texts = ["JFK", "LGA"]
+    for level in range(mechanism.cohorts):
+        prefixes = [mechanism.prefix(text.encode(), level) for text in texts]
+        words = mechanism.words(prefixes, level, functions)
+        buckets = [functions.buckets(word.repeat(len(every)), every) for word in words]
+        groups += _groups(*(shown == each[:, np.newaxis] for each in buckets))
+    subject = Subject(
+        name,
+        mechanism.epsilon,
+        plain_entry(collection, KEY),
+        [[text] for text in texts],
+        GROUPS,
+        groups=groups,
+    )
+    return replace(subject, width=mechanism.width, **changes)
+
+
 def _groups(of_first: NDArray[np.bool_], of_second: NDArray[np.bool_]) -> list[int]:
     found = np.select([of_first & ~of_second, of_second & ~of_first], [0, 1], 2)
     return [int(group) for group in found.reshape(-1)]
@@ -150,6 +174,7 @@ SUBJECTS = [
         samples=MOST_TEXTS,
     ),
     of_hash("local hashing", LocalHash.from_epsilon(1.0)),
+    of_tree("prefix tree", PrefixTree.from_epsilon((1, 3), 1.0), samples=DEVICES, devices=1),
     of_hash("longitudinal local hashing", KEPT_HASH, samples=DEVICES, devices=1),
     of_number("number, 16 steps", SquareWave.from_epsilon(0.0, 600.0, 16, 1.0)),
     of_pair("pair, 2 x 2 values", PairKRR.from_epsilons(2, 2, 1.0, 0.5)),
@@ -165,6 +190,8 @@ def _with(subject: Subject, name: str, **parameters: str) -> Subject:
 
 
 _HASHED = KRR.from_epsilon(LocalHash.from_epsilon(1.0).hash_buckets, 1.1)
+#: Of 20,000 devices, whose level is drawn too.
+_BUCKETS = KRR.from_epsilon(LocalHash.from_epsilon(1.0).hash_buckets, 1.6)
 #: Its functions are others, since they depend on what is remembered. Without the permanent step a report
 #: costs 1.49, so that 20,000 devices show more than 1 (1.32 on average, with a deviation of .02).
 _OPEN_HASH = replace(LongitudinalHash.from_epsilons(2.0, 1.0), permanent_threshold=2**64 - 1)
@@ -178,10 +205,11 @@ BROKEN = [
     _with(SUBJECTS[3], "RAPPOR with q 5 % too high", q_threshold=str(int(0.6825 * 2**32))),
     _with(SUBJECTS[2], "longitudinal k-RR without its permanent step", permanent_threshold=str(2**64 - 1)),
     _with(SUBJECTS[7], "local hashing of epsilon 1.1", threshold=str(_HASHED.threshold)),
+    _with(SUBJECTS[8], "prefix tree of epsilon 1.6", threshold=str(_BUCKETS.threshold)),
     of_hash("local hashing without its permanent step", _OPEN_HASH, epsilon=1.0, samples=DEVICES, devices=1),
-    _with(SUBJECTS[9], "number of epsilon 1.05", threshold=str(_NUMBER.threshold)),
-    _with(SUBJECTS[10], "pair whose second field has epsilon 0.6", second_threshold=str(_SECOND.threshold)),
-    _with(SUBJECTS[13], "k-hot RAPPOR with q 5 % too high", q_threshold=str(int(0.6825 * 2**32))),
+    _with(SUBJECTS[10], "number of epsilon 1.05", threshold=str(_NUMBER.threshold)),
+    _with(SUBJECTS[11], "pair whose second field has epsilon 0.6", second_threshold=str(_SECOND.threshold)),
+    _with(SUBJECTS[14], "k-hot RAPPOR with q 5 % too high", q_threshold=str(int(0.6825 * 2**32))),
 ]
 
 Engine = Callable[[dict[str, Any]], Any]

@@ -6,6 +6,7 @@ from edge.collection_list import collection_list
 from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -53,6 +54,7 @@ def further_allowances():
     listed = {"values": ("a", "b", "c"), "other": True, "memoize": True}
     collections = (
         Collection("hashed", LocalHash.from_epsilon(2.0), candidates=SITES, **WINDOW),
+        Collection("search", PrefixTree.from_epsilon((2, 4, 6), 2.0), **WINDOW),
         Collection("kept", kept, candidates=SITES, memoize=True, **WINDOW),
         Collection("minutes", SquareWave.from_epsilon(0, 600, 64, 2.0), **WINDOW),
         Collection("route", pairs, pair_labels(*FIELDS), fields=FIELDS, **WINDOW),

@@ -8,6 +8,7 @@ import json
 from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -53,6 +54,8 @@ COLLECTIONS = [
     (Collection("route", OneHotPair.from_epsilon(3, 2, 2.0), pair_labels(*FIELDS), fields=FIELDS), PAIRS),
     (Collection("plan", HotRappor.from_probabilities(3, 1, 0.25, 0.375, 0.625), LISTED), TEXTS),
     (Collection("plan", HotRappor.from_probabilities(4, 2, *BITS), LISTED, other=True, memoize=True), SETS),
+    (Collection("words", PrefixTree.from_epsilon((2, 4, 6), 2.0)), TEXTS),
+    (Collection("words", PrefixTree.from_epsilon((1, 2, 3, 12), 1.0, 26)), TEXTS),
 ]
 
 

@@ -120,6 +120,16 @@ def whole(randomize):
     return shown
 
 
+def level_and_report(randomize, width):
+    """Level and report, of `width` of them on each level, as a number; reports are a byte long."""
+
+    def shown(inputs):
+        levels, reports = randomize(inputs)
+        return width * levels.astype(np.int64) + reports[:, 0]
+
+    return shown
+
+
 def majority_of_bits(mechanism, rows, words, memory):
     """Return the majority of REPEATS reports of a client in each bit; inputs denote rows of 8 bits."""
     rows, clients = np.array(rows, np.uint8)[:, np.newaxis], count()

@@ -8,6 +8,7 @@ from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.bloom_filter import bloom_positions
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -26,6 +27,7 @@ from tests.support.producers.audit.subjects import (
     bits_of,
     commonest_bucket,
     krr,
+    level_and_report,
     majority_of_bits,
     pair,
     remembered_steps,
@@ -47,6 +49,7 @@ FEW = 200_000
 LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 2.5, 1.5)
 REPEATED_KRR = LongitudinalKRR.from_epsilons(4, 2.0, 1.9)
 HASHED = LocalHash.from_epsilon(1.0, 26)
+TREE = PrefixTree((1, 3), LocalHash.from_epsilon(1.0, 26))
 LONGITUDINAL_HASH = LongitudinalHash.from_epsilons(2.5, 1.5, 26, 3)
 ONE_HOT = HotRappor.from_probabilities(8, 1, 0.25, 0.25, 0.75)
 PAIR_FIELDS = Field("a", ("x", "y"), False), Field("b", ("s", "t", "u", "v"), False)
@@ -184,6 +187,13 @@ AUDITS = [
         whole(answers(Collection("c", HASHED), ("JFK", "LGA", "EWR", ""))),
         4,
         78,
+    ),
+    of_reports(
+        "prefix tree, 2 levels, 26 functions, 3 buckets",
+        TREE.epsilon,
+        level_and_report(answers(Collection("c", TREE), ("JFK", "LGA", "EWR", "")), 78),
+        4,
+        156,
     ),
     of_reports(
         "longitudinal local hashing, a report of each client",

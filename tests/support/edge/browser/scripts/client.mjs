@@ -286,8 +286,8 @@ const scenarios = {
   },
   async "further mechanisms report, and are refused without their module"() {
     edge.list = lists.further;
-    const values = { hashed: "JFK", kept: "JFK", minutes: 5.5, route: ["AA", "nobody's"], routes: ["AA", "JFK"], plan: "a", plans: new Set(["a", "x"]) };
-    const widths = { hashed: [4, 7], kept: [5, 3], minutes: [6, 64], route: [7, 6], routes: [2, 8], plan: [2, 8], plans: [2, 8] };
+    const values = { hashed: "JFK", search: "JFK", kept: "JFK", minutes: 5.5, route: ["AA", "nobody's"], routes: ["AA", "JFK"], plan: "a", plans: new Set(["a", "x"]) };
+    const widths = { hashed: [4, 7], search: [4, 7], kept: [5, 3], minutes: [6, 64], route: [7, 6], routes: [2, 8], plan: [2, 8], plans: [2, 8] };
     const plain = await begin(), full = await begin({ mechanisms }), wrong = await begin({ mechanisms: { mechanisms } });
     for (const [name, value] of Object.entries(values)) {
       for (const client of [plain, wrong]) {

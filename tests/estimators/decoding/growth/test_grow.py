@@ -1,0 +1,121 @@
+"""Growing the tree: exact on large counts, false discoveries and coverage over many searches, and errors."""
+
+import numpy as np
+import pytest
+
+from bench.estimators.growth.prefix_reports import tree_counts
+from estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
+from estimators.decoding.hashed.growth.grow import FoundTexts, grow
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from tests.support.estimators.simulation import generator, zipf_counts
+
+pytestmark = pytest.mark.slow
+
+TREE = PrefixTree.from_epsilon((2, 4, 6), 4.0, 1000)
+TEXTS = ["", "a", "née", "жизнь", "日本語", "a long text", "a longer one"]
+CLIENTS = np.array([30_000, 26_000, 22_000, 18_000, 14_000, 11_000, 9_000])
+LETTERS = Alphabet.of_characters("abcdefghij")
+SMALL = PrefixTree.from_epsilon((2, 4, 6), 3.0, 400)
+SEARCHES = 60
+
+
+def words(rng, number: int) -> list[bytes]:
+    """Return different words of 1 to 7 letters, most of 4 to 7, many with common beginnings."""
+    found: dict[bytes, None] = {}
+    while len(found) < number:
+        size = int(rng.choice([1, 2, 3, 4, 5, 6, 7], p=[0.01, 0.02, 0.07, 0.2, 0.2, 0.3, 0.2]))
+        letters = rng.choice(10, size, p=np.array([30, 15, 12, 10, 9, 8, 6, 5, 3, 2]) / 100)
+        found[bytes(b"abcdefghij"[each] for each in letters)] = None
+    return list(found)
+
+
+def test_texts_of_all_lengths_and_languages_are_found():
+    """All 7, at tens of standard errors: two share the first 6 bytes, and are one."""
+    counts = tree_counts(generator(1), [utf_8(each) for each in TEXTS], CLIENTS, TREE, 5)
+    found = grow(counts, TREE, 5, any_text())
+    assert found.texts == [b"", b"a", utf_8("née"), b"a long", utf_8("жиз"), utf_8("日本")]
+    assert found.is_whole.tolist() == [True, True, True, False, False, False]
+    shares = np.array([30, 26, 22, 20, 18, 14]) / 130
+    assert (np.abs(found.frequency - shares) < 6 * found.std_error).all()
+    assert (found.std_error < 0.02).all()
+    assert found.unexplained[0] < 5 * found.unexplained[1]
+    assert found.reports.sum() == CLIENTS.sum()
+
+
+@pytest.fixture(scope="module")
+def searches() -> list[tuple[dict[bytes, float], FoundTexts]]:
+    """Shares by prefix of 6 bytes, and what was found, of searches with other functions each."""
+    done = []
+    for run in range(SEARCHES):
+        rng = generator(run)
+        texts, clients = words(rng, 2000), zipf_counts(2000, 60_000)
+        shares: dict[bytes, float] = {}
+        for text, number in zip(texts, clients, strict=True):
+            shares[text[:6]] = shares.get(text[:6], 0.0) + number / 60_000
+        counts = tree_counts(rng, texts, clients, SMALL, run)
+        done.append((shares, grow(counts, SMALL, run, LETTERS)))
+    return done
+
+
+def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
+    """Of 60 searches at 5 %: the share of false ones has the standard error 0.007, so 0.085 is 5 away.
+
+    Growing that forgets the number of tests (Benjamini-Hochberg over one) finds 83 % false ones.
+    """
+    false = [np.mean([each not in shares for each in found.texts]) for shares, found in searches]
+    assert min(len(found.texts) for _, found in searches) > 3
+    assert np.mean(false) < 0.085
+
+
+def test_intervals_of_the_rarer_half_of_what_is_found_cover(searches):
+    """More than 300 intervals: 95 % with a standard error of 0.0126, of which 5 below are allowed.
+
+    Intervals that ignore the selection, x -+ 1.96 errors, cover 85 %, which fails this test with 98 %.
+    """
+    covers = [
+        low <= shares.get(text, 0.0) <= high
+        for shares, found in searches
+        for text, low, high in list(zip(found.texts, found.low, found.high, strict=True))[
+            len(found.texts) // 2 :
+        ]
+    ]
+    assert len(covers) > 300
+    assert np.mean(covers) > 0.887
+
+
+def test_the_unexplained_share_is_unbiased(searches):
+    """In standard errors, its mean over 60 searches is within 5 / sqrt(60) of 0, and no error is off by 6."""
+    misses = np.array([
+        (found.unexplained[0] - 1 + sum(shares.get(each, 0.0) for each in found.texts)) / found.unexplained[1]
+        for shares, found in searches
+    ])  # fmt: skip
+    assert abs(misses.mean()) < 0.9
+    assert np.abs(misses).max() < 6
+
+
+def test_the_most_frequent_texts_are_found_most_often(searches):
+    """The largest share, 12 %, always; and on average more than 7 texts."""
+    assert all(max(shares, key=shares.__getitem__) in found.texts for shares, found in searches)
+    assert np.mean([len(found.texts) for _, found in searches]) > 7
+
+
+def test_nothing_is_found_where_all_texts_are_rare():
+    texts = words(generator(8), 3000)
+    counts = tree_counts(generator(9), texts, np.full(3000, 10), SMALL, 3)
+    found = grow(counts, SMALL, 3, LETTERS, 0.001)
+    assert found.texts == []
+    assert found.unexplained == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "rate", "message"),
+    [
+        (np.ones((2, 5), np.int64), 0.05, r"counts must have shape \(3, .*\), got \(2, 5\)"),
+        (np.zeros((3, TREE.width), np.int64), 0.05, "must have at least 1 report, got none on level 1, 2, 3"),
+        (np.ones((3, TREE.width), np.int64), 0.0, r"rate must be in \(0, 1\), got 0.0"),
+        (np.ones((3, TREE.width), np.int64), 1.0, r"rate must be in \(0, 1\), got 1.0"),
+    ],
+)
+def test_bad_counts_and_rates_are_refused(counts, rate, message):
+    with pytest.raises(ValueError, match=message):
+        grow(counts, TREE, 1, LETTERS, rate)

@@ -1,0 +1,61 @@
+"""The prefix tree: its parameters, what a client of a level reports, and what it costs."""
+
+import hmac
+
+import numpy as np
+import pytest
+
+from estimators.mechanisms.hashing.hash_functions import HashFunctions
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+
+TREE = PrefixTree.from_epsilon((2, 4, 5), 2.0, 160)
+
+
+def test_each_level_is_local_hashing_at_the_whole_epsilon():
+    assert TREE.oracle == LocalHash.from_epsilon(2.0, 160)
+    assert TREE.epsilon == TREE.oracle.epsilon <= 2.0
+    assert (TREE.cohorts, TREE.width) == (3, TREE.oracle.width)
+
+
+def test_parameters_name_all_that_a_report_depends_on():
+    own = {"kind": "prefix-tree", "lengths": "2 4 5"}
+    assert TREE.parameters() == LocalHash.from_epsilon(2.0, 160).parameters() | own
+
+
+@pytest.mark.parametrize(
+    ("text", "prefixes"),
+    [("", ["", "", ""]), ("abc", ["ab", "abc", "abc"]), ("abcdefg", ["ab", "abcd", "abcde"])],
+)
+def test_a_client_reports_the_first_bytes_of_its_text(text, prefixes):
+    assert [TREE.prefix(utf_8(text), level).decode() for level in range(3)] == prefixes
+
+
+def test_letters_of_several_bytes_are_cut_by_bytes():
+    assert TREE.prefix(utf_8("naïve"), 0) == b"na"
+    assert TREE.prefix(utf_8("žena"), 1) == b"\xc5\xbeen"
+    assert utf_8("a\udc80") == b"a?"
+
+
+def test_words_are_those_of_the_level_and_the_prefix():
+    """Computed again by HMAC: the level is the first byte, so a text collides otherwise on each level."""
+    functions = HashFunctions(TREE.oracle, 7)
+    key = hmac.digest((7).to_bytes(8, "little"), b"deniable local-hash values", "sha256")
+    for level in range(3):
+        digest = hmac.digest(key, bytes([level]) + b"ab", "sha256")
+        assert TREE.words([b"ab"], level, functions) == np.frombuffer(digest[:8], "<u8")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ((4,), "lengths must be 2 to 32 numbers, got 1"),
+        (tuple(range(1, 34)), "lengths must be 2 to 32 numbers, got 33"),
+        ((2, 2), r"lengths must be ascending, in \[1, 255\], got \[2, 2\]"),
+        ((0, 2), r"lengths must be ascending, in \[1, 255\], got \[0, 2\]"),
+        ((2, 256), r"lengths must be ascending, in \[1, 255\], got \[2, 256\]"),
+    ],
+)
+def test_bad_lengths_are_refused(lengths, message):
+    with pytest.raises(ValueError, match=message):
+        PrefixTree.from_epsilon(lengths, 1.0)
