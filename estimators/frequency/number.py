@@ -12,8 +12,8 @@ from estimators.frequency.estimate import (
     QuantileEstimate,
     ScalarEstimate,
     count_reports,
-    shown_interval,
 )
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.frequency.smoothed_em import (
@@ -82,7 +82,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     around = neighbour_weights(mechanism.steps)
     error = _noise(around @ effect, first, reports, mechanism)
     means = around @ corrected
-    low, high = shown_interval(*unified_interval(means, error), first)
+    low, high, for_all = shown_intervals(lambda level: unified_interval(means, error, level=level), first)
     half = QUANTILE_975 * np.append(0, _noise(effect.cumsum(axis=0), first, reports, mechanism))
     below = np.append(0, corrected.cumsum())
     below[-1], half[-1] = 1, 0
@@ -100,6 +100,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
         diagnostics={"change": found.change, "bias": float(np.abs(means - around @ first).sum())},
         mean=_mean(centres, first, corrected, of_mean, mechanism),
         quantiles=tuple(_quantile(level, first, bounds, mechanism) for level in LEVELS),
+        for_all=for_all,
     )
 
 

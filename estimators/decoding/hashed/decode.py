@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from estimators.arrays import FloatArray
 from estimators.decoding.hashed.collisions import buckets_of, concentration, fit_together, without
 from estimators.decoding.hashed.support import count_supports, supported_candidates
-from estimators.frequency.estimate import Estimate, count_reports, shown_interval
+from estimators.frequency.estimate import Estimate, count_reports
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
@@ -73,7 +74,9 @@ def decode_hashed(
     std_error = np.hypot(noise, collisions)
     of_absent = np.hypot(channel.std_error(np.zeros(1), reports), collisions)
     frequency = np.clip(inverted, 0, 1)
-    low, high = shown_interval(*unified_interval(inverted, std_error), frequency)
+    low, high, for_all = shown_intervals(
+        lambda level: unified_interval(inverted, std_error, level=level), frequency
+    )
     return Estimate(
         estimator="inv",
         reports=reports,
@@ -85,6 +88,8 @@ def decode_hashed(
         supports=np.rint(reports * (mechanism.miss + mechanism.contrast * inverted)).astype(np.int64),
         other=_other(counts, supported_candidates(words, functions), inverted, collisions, mechanism),
         diagnostics={"concentration": shared, "collision_error": collisions},
+        unbiased=inverted,
+        for_all=for_all,
     )
 
 
