@@ -21,7 +21,7 @@ from estimators.decoding.hashed.decode import decode_hashed
 from estimators.decoding.hot.decode import decode_hot
 from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency import krr as krr_estimate
-from estimators.frequency.estimate import Ends, Estimate, Misfit
+from estimators.frequency.estimate import Estimate, IntervalEnds, Misfit
 from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
@@ -359,10 +359,10 @@ def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
     )
 
 
-def _wider(shared: Ends | None, independent: Ends | None) -> Ends | None:
+def _wider(shared: IntervalEnds | None, independent: IntervalEnds | None) -> IntervalEnds | None:
     if shared is None or independent is None:
         return None
-    return Ends(np.minimum(shared.low, independent.low), np.maximum(shared.high, independent.high))
+    return IntervalEnds(np.minimum(shared.low, independent.low), np.maximum(shared.high, independent.high))
 
 
 def _rolled_up(

@@ -61,7 +61,7 @@ class QuantileEstimate:
     high: float
 
 
-class Ends(NamedTuple):
+class IntervalEnds(NamedTuple):
     """Lower and upper ends of n intervals, float64 arrays (n,), fractions."""
 
     low: FloatArray
@@ -189,7 +189,7 @@ class Estimate:
     pair: PairEstimate | None = None
     misfit: Misfit | None = None
     unbiased: FloatArray | None = None
-    for_all: Ends | None = None
+    for_all: IntervalEnds | None = None
 
     @property
     def count(self) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Ends
+from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import LEVEL
 from estimators.frequency.intervals.score import ScoreTest
 from estimators.mechanisms.channels import BitChannel, SymmetricChannel
@@ -74,7 +74,7 @@ class Inversion:
         variance = (1 - inside) * self.miss * (1 - self.miss) + inside * self.hit * (1 - self.hit)
         return np.sqrt(variance / reports) / self.contrast
 
-    def score_interval(self, inverted: FloatArray, reports: int, level: float = LEVEL) -> Ends:
+    def score_interval(self, inverted: FloatArray, reports: int, level: float = LEVEL) -> IntervalEnds:
         """Return the interval of every share: all f in [0, 1] whose test accepts x, see `ScoreTest`.
 
         Parameters

@@ -2,5 +2,6 @@
 
 May import `estimate` of the folder above, and `arrays`. Begin with `acceptance`, the test that all intervals
 invert; `unified` is for known standard errors, `score` for variances that depend on the share, `fieller` for
-shares of a group that is an estimate, too.
+shares of a group that is an estimate, too. `for_all` has intervals for all values at once,
+`confidence_sequence` those for every look.
 """

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Ends, shown_interval
+from estimators.frequency.estimate import IntervalEnds, shown_interval
 from estimators.frequency.intervals.acceptance import LEVEL, level_for_all
 
 
 def shown_intervals(
-    interval_at: Callable[[float], Ends], frequency: FloatArray, free: int | None = None
-) -> tuple[FloatArray, FloatArray, Ends]:
+    interval_at: Callable[[float], IntervalEnds], frequency: FloatArray, free: int | None = None
+) -> tuple[FloatArray, FloatArray, IntervalEnds]:
     """Return the 95 % interval of each value alone, and those that hold all values at once with 95 %.
 
     Each of the latter has the level 1 - 0.05 / n (Bonferroni). That holds whatever the errors have in common,
@@ -29,4 +29,4 @@ def shown_intervals(
     """
     low, high = shown_interval(*interval_at(LEVEL), frequency)
     together = shown_interval(*interval_at(level_for_all(free or len(frequency))), frequency)
-    return low, high, Ends(*together)
+    return low, high, IntervalEnds(*together)

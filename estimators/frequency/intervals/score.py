@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Ends
+from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import LEVEL, quantile_of, radius_of, region_of
 
 
@@ -48,7 +48,7 @@ class ScoreTest:
         inside = np.clip(share, 0, 1)
         return np.sqrt((1 - inside) * self.at_0 + inside * self.at_1)
 
-    def interval(self, estimate: FloatArray, level: float = LEVEL) -> Ends:
+    def interval(self, estimate: FloatArray, level: float = LEVEL) -> IntervalEnds:
         """Return the lowest and highest accepted share of every estimate.
 
         Parameters
@@ -76,7 +76,7 @@ class ScoreTest:
         high = _highest(distinct, lower[:, 1:], self.at_0, self.at_1)
         low = 1 - _highest(1 - distinct, upper[:, -2::-1], self.at_1, self.at_0)
         place = np.searchsorted(distinct, estimate)
-        return Ends(low[place], high[place])
+        return IntervalEnds(low[place], high[place])
 
     def _grid(self, quantile: float) -> FloatArray:
         """Shares from 0 to 1, dense within the quantile of both, float64 (n,), ascending."""

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Ends
+from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import (
     LEVEL,
     is_accepted,
@@ -20,7 +20,7 @@ _HALVINGS = 50
 
 def unified_interval(
     estimate: FloatArray, std_error: FloatArray, most: float = 1.0, level: float = LEVEL
-) -> Ends:
+) -> IntervalEnds:
     """Return the interval of Feldman and Cousins of every share.
 
     It covers every share in [0, most] with the probability `level`, if the errors are normal. At 95 % it is
@@ -50,7 +50,7 @@ def unified_interval(
     x, bound = estimate[is_known] / error, most / error
     high[is_known] = most * _upper_end(x, bound, level)
     low[is_known] = most * (1 - _upper_end(bound - x, bound, level))
-    return Ends(low, high)
+    return IntervalEnds(low, high)
 
 
 def _upper_end(estimate: FloatArray, most: FloatArray, level: float) -> FloatArray:
