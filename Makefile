@@ -75,6 +75,7 @@ bench-streaming: .venv/installed java ## its part on workers beside readers: ben
 bench-estimators: .venv/installed ## coverage of the intervals, and the comparison of the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.number_coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.anytime
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_costs

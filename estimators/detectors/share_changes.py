@@ -104,7 +104,7 @@ class ShareChangeDetector:
         if watched.any():
             before = np.maximum(self._reports, 1)
             difference = np.where(known, unbiased, 0) - self._sum / before
-            variance = per_report * (1 / reports + 1 / before)
+            variance = np.where(watched, per_report * (1 / reports + 1 / before), 1)
             lag = self._before[0] / before
             most = step / np.minimum(reports, before) / 3
             logs = _log_factors(self._sizes, lag, difference, variance, most)
