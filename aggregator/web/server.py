@@ -29,7 +29,8 @@ PAGE = Path(__file__).with_name("page")
 STYLES = ("page.css", "table.css", "charts.css")
 SCRIPTS = (
     *("page.js", "stream.js", "collection.js", "table.js", "axis.js", "history.js", "history_table.js"),
-    *("plan.js", "privacy.js", "density.js", "pair.js", "format.js", "paths.js", "dom.js"),
+    *("plan.js", "privacy.js", "density.js", "pair.js", "changes.js", "for_all.js"),
+    *("format.js", "paths.js", "dom.js"),
 )
 PAGE_FILES = {"/": "index.html", **{f"/{name}": name for name in STYLES + SCRIPTS}}
 

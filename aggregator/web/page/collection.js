@@ -1,5 +1,6 @@
 // One collection's section: what it costs, its newest estimate, its history, and what another epsilon would do.
 
+import { drawChanges } from "./changes.js";
 import { drawDensity } from "./density.js";
 import { cloneTemplate, setTexts } from "./dom.js";
 import { formatMoment, formatPacks, formatWhole, formatWindow } from "./format.js";
@@ -63,6 +64,11 @@ export function showEstimate(view, estimate) {
   view.estimate = estimate;
   drawHeadline(view);
   draw(view);
+}
+
+/** Shares that changed lately; the worker sends them after each look. */
+export function showChanges(view, event) {
+  drawChanges(view.section.querySelector(".share-changes"), event);
 }
 
 /** Forgets the windows of a former connection; the worker sends those that it knows. */

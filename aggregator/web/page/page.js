@@ -2,7 +2,7 @@
 // Rule: the page says "Live" only while the worker is ready and no estimate is overdue.
 
 import {
-  addWindow, createView, describe, forgetWindows, showEstimate, showLimits, showStaleness,
+  addWindow, createView, describe, forgetWindows, showChanges, showEstimate, showLimits, showStaleness,
 } from "./collection.js";
 import { placeChildren, setText } from "./dom.js";
 import { formatMoment, formatPacks, formatReasons } from "./format.js";
@@ -15,6 +15,7 @@ const handlers = {
   limits: (limits) => showLimits(views.get(limits.collection), limits),
   estimate: (estimate) => showEstimate(views.get(estimate.collection), estimate),
   window: (point) => addWindow(views.get(point.collection), point),
+  changes: (event) => showChanges(views.get(event.collection), event),
   status: drawStatus,
 };
 
