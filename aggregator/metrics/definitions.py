@@ -130,7 +130,8 @@ ESTIMATE_LOW = GaugeMetric(
     unit="ratio",
     labels=("collection", "value"),
     meaning="Lower end of that share's 95 % interval, as in the record. The interval is meant for values "
-    "chosen beforehand; it covers the truth less often for values that noise raised into the top list.",
+    "chosen beforehand; it covers the truth less often for values that noise raised into the top list; "
+    "`low_all` and `high_all` of the record hold for all values at once.",
 )
 ESTIMATE_HIGH = GaugeMetric(
     name="estimate_high",
