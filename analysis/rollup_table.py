@@ -20,7 +20,7 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
 
     `frequency`, `low`, `high`, `std_error`, `significant`, `count`, `low_all` and `high_all` take every
     report for another client's; the same columns with `shared_` before them also hold if the same clients
-    report in every window.
+    report in every window. Those with `sequence_` hold at every look; a number has none.
 
     Parameters
     ----------
@@ -53,6 +53,11 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
     columns["unreliable"] = pa.array(unreliable + [None] * rest, pa.bool_())
     columns["is_other"] = pa.array([False] * places + [True] * rest, pa.bool_())
     about = msgspec.to_builtins(record)
+    if record.sequence is not None:
+        for name in ("low", "high", *FOR_ALL):
+            ends = [*getattr(record.sequence, name), *[None] * rest]
+            columns[f"sequence_{name}"] = pa.array(ends, pa.float64())
+        about["sequence"] = {name: about["sequence"][name] for name in ("windows", "repeated_noise")}
     for estimate in (about["independent"], about["shared"]):
         for name in ("values", *COLUMNS, *FOR_ALL, "unbiased", "misfit_error", "unreliable"):
             del estimate[name]

@@ -6,11 +6,13 @@ import msgspec
 import numpy as np
 
 from aggregator.history.window_shares import WindowShares, repeats_noise
+from aggregator.records.estimate import EstimateRecord
 from estimators.collection import Collection
 from estimators.frequency.intervals.confidence_sequence import (
     mean_over_windows,
     sequence_of_any,
     sequence_of_independent,
+    sequence_of_totals,
 )
 
 ALPHA = 0.05
@@ -25,7 +27,7 @@ class ShareSequence(msgspec.Struct, frozen=True):
     windows, reports : how many there are.
     repeated_noise : whether clients may return with the same permanent noise: then intervals hold whatever
         the windows have in common, and do not become narrower with their number.
-    values : labels.
+    values : labels, all of them unless it is of a record that omits some.
     share : unconstrained mean over windows, weighted by reports, fractions.
     low, high : hold each share at every look with 95 %.
     low_all, high_all : hold all shares at every look with 95 %.
@@ -71,4 +73,38 @@ def sequence_at(collection: Collection, windows: Sequence[WindowShares]) -> Shar
         high=high.tolist(),
         low_all=together.low[-1].tolist(),
         high_all=together.high[-1].tolist(),
+    )
+
+
+def sequence_of_record(
+    collection: Collection, record: EstimateRecord, reports: Sequence[int]
+) -> ShareSequence | None:
+    """Return the confidence sequence of a roll-up; None for a number.
+
+    Parameters
+    ----------
+    collection : of the record.
+    record : of all windows together, for independent reports.
+    reports : of each window, >= 1, in the order of time.
+    """
+    if not record.unbiased:
+        return None
+    unbiased = np.array(record.unbiased)
+    errors = np.array([np.inf if error is None else error for error in record.std_error])
+    windows = np.array([each for each in reports if each], np.float64)
+    repeated, values = repeats_noise(collection), len(record.values) + record.omitted
+    low, high = sequence_of_totals(unbiased, errors, windows, ALPHA, repeated=repeated)
+    together = sequence_of_totals(unbiased, errors, windows, ALPHA / values, repeated=repeated)
+    return ShareSequence(
+        since=record.window_start,
+        until=record.window_end,
+        windows=len(windows),
+        reports=int(windows.sum()),
+        repeated_noise=repeated,
+        values=record.values,
+        share=record.unbiased,
+        low=low.tolist(),
+        high=high.tolist(),
+        low_all=together.low.tolist(),
+        high_all=together.high.tolist(),
     )

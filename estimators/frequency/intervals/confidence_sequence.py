@@ -97,6 +97,35 @@ def sequence_of_any(
     return _around(mean_over_windows(unbiased, reports), half)
 
 
+def sequence_of_totals(
+    unbiased: FloatArray, std_error: FloatArray, reports: FloatArray, alpha: float, *, repeated: bool
+) -> IntervalEnds:
+    """Return the last look of a sequence from the sum of all windows, as a roll-up has it.
+
+    The variance of a report is taken to be the same in all windows.
+
+    Parameters
+    ----------
+    unbiased, std_error : float64 arrays (n,), of all windows together, for independent reports.
+    reports : float64 array (windows,), reports of each window, > 0, in the order of the windows.
+    alpha : see `sequence_of_independent`.
+    repeated : True for `sequence_of_any`.
+
+    Returns
+    -------
+    Ends of shape (n,), within [0, 1], low < high.
+    """
+    total = float(reports.sum())
+    if repeated:
+        place = np.arange(1, len(reports) + 1)
+        quantile = -ndtri(alpha / (place * (place + 1)) / 2)
+        width = float(np.sqrt(reports) @ quantile) / math.sqrt(total)
+    else:
+        rho = float(reports[0]) / total * TUNED_WINDOWS / _tuning(alpha)
+        width = math.sqrt((1 + rho) * (math.log1p(1 / rho) - 2 * math.log(alpha)))
+    return _around(unbiased, width * std_error)
+
+
 def _tuning(alpha: float) -> float:
     """Return V / rho where the width in standard errors is least (Howard et al., section 3.5, nearly)."""
     return 2 * math.log(1 / alpha) + math.log1p(2 * math.log(1 / alpha))

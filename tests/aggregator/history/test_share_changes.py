@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from aggregator.estimation.window_estimate import estimate, record_of
+from aggregator.history import rollup
+from aggregator.history.periods import Period
 from aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
 from aggregator.history.share_sequences import sequence_at
+from aggregator.history.window_reader import Joined
 from aggregator.history.window_shares import (
     WindowShares,
     most_step,
@@ -150,6 +153,31 @@ def test_sequence_is_of_all_reports_so_far() -> None:
             < shown.high[place]
             <= shown.high_all[place]
         )
+
+
+@pytest.mark.parametrize("is_memoized", [False, True])
+def test_sequence_of_a_roll_up_is_that_of_its_windows(is_memoized: bool) -> None:
+    """The roll-up knows the variance of all windows together only, so ends differ by a hundredth of a width."""
+    mechanism = LongitudinalKRR.from_epsilons(4, 3.0, 2.0) if is_memoized else MECHANISM
+    made = replace(FRUIT, mechanism=mechanism, memoize=is_memoized)
+    some = {number: counts_at(number) for number in range(FIRST, FIRST + 30)}
+    total = sum(some.values(), WindowCounts(np.zeros((1, 4), np.int64), np.zeros(1, np.int64), 0, 0))
+    reports = {number * 10: REPORTS for number in some}
+    joined = Joined(total, reports, [], {}, 0)
+    period = Period(FIRST * 10, (FIRST + 30) * 10)
+    record = rollup.record_of(
+        made, rollup.coverage_of(made, period, joined), joined, rollup.roll_up(made, joined)
+    )
+    shares = [shares_of_counts(made, number * 10, each) for number, each in some.items()]
+    expected = sequence_at(made, [each for each in shares if each])
+    assert record.sequence is not None
+    found = record.sequence
+    assert (found.windows, found.since, found.until, found.repeated_noise) == (
+        expected.windows, expected.since, expected.until, is_memoized,
+    )  # fmt: skip
+    for name in ("share", "low", "high", "low_all", "high_all"):
+        width = expected.high_all[0] - expected.low_all[0]
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=width / 100)
 
 
 def test_returning_clients_repeat_noise() -> None:
