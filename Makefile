@@ -76,6 +76,8 @@ bench-estimators: .venv/installed ## coverage of the intervals, and the comparis
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.number_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.anytime
+	@$(GUARD) .venv/bin/python -m bench.estimators.number_methods
+	@$(GUARD) .venv/bin/python -m bench.estimators.text_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_costs

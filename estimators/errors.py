@@ -9,8 +9,8 @@ class DeniableError(Exception):
 
     Attributes
     ----------
-    exit_status : of a command that ends with it. 1; 3 where starting again mends nothing, since stored
-        ledgers refuse it.
+    exit_status : of a command that ends with it. 1; 2 for a wrong option; 3 where starting again mends
+        nothing, since stored ledgers refuse it.
     """
 
     exit_status = 1

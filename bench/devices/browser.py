@@ -3,7 +3,7 @@
     python -m bench.devices browser
 
 The shipped module, from a value to a stored upload: charged, randomized, encoded, queued; nothing is sent.
-Distinct values, so no permanent response is met twice. Medians of rounds.
+Distinct values, of lists only 100, so permanent responses of texts are never met twice. Medians of rounds.
 """
 
 import json
@@ -24,10 +24,15 @@ import producers
 from bench.aggregator.results import ResultRow
 from edge.collection_list import collection_list
 from edge.signing_key import SigningKey
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import Allowance
 
 ROUNDS = 3
@@ -37,22 +42,48 @@ MEDIAN = "median of a report, ms"
 ALL = f"{MANY:,} reports, s"
 FEW = 500  # in Chromium, each a transaction of IndexedDB
 MODULE = Path(producers.__file__).parent / "browser" / "deniable.min.js"
+FURTHER = MODULE.with_name("mechanisms.min.js")
 SCRIPT = Path(__file__).with_name("browser.js")
-FILES = {"/": b"<!doctype html>", "/deniable.min.js": MODULE.read_bytes(), "/browser.js": SCRIPT.read_bytes()}
+FILES = {
+    "/": b"<!doctype html>",
+    "/browser.js": SCRIPT.read_bytes(),
+    **{f"/{module.name}": module.read_bytes() for module in (MODULE, FURTHER)},
+}
+PAIR = tuple(
+    Field(name, tuple(f"{name}-{i}" for i in range(size)), other=True)
+    for name, size in (("first", 16), ("second", 2))
+)
 COLLECTIONS = [
     Collection("k-rr", KRR.from_epsilon(100, 2.0), window_seconds=86400),
     Collection("longitudinal", LongitudinalKRR.from_epsilons(100, 4.0, 2.0), window_seconds=86400),
     Collection(
         "rappor", Rappor.from_probabilities(128, 2, 8, 0.3, 0.35, 0.65), memoize=True, window_seconds=86400
     ),
+    Collection("local-hash", LocalHash.from_epsilon(1.0), window_seconds=86400),
+    Collection(
+        "local-hash-longitudinal",
+        LongitudinalHash.from_epsilons(2.0, 1.0),
+        memoize=True,
+        window_seconds=86400,
+    ),
+    Collection("number", SquareWave.from_epsilon(0.0, 100.0, 256, 1.0), window_seconds=86400),
+    *(
+        Collection(name, pair, values=pair_labels(*PAIR), fields=PAIR, window_seconds=86400)
+        for name, pair in (
+            ("k-rr-pair", PairKRR.from_epsilons(17, 3, 0.5, 0.5)),
+            ("one-hot-pair", OneHotPair.from_epsilon(17, 3, 1.0)),
+        )
+    ),
 ]
 IN_NODE = """
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const [{{ measure }}, module] = [await import("{script}"), await import("{module}")];
-process.stdout.write(JSON.stringify(await measure(module, {given})));
+const further = await import("{further}");
+process.stdout.write(JSON.stringify(await measure({{ ...module, ...further }}, {given})));
 process.exit(0);
 """
-IN_PAGE = "async (given) => (await import('/browser.js')).measure(await import('/deniable.min.js'), given)"
+IN_PAGE = """async (given) => (await import('/browser.js')).measure(
+  { ...await import('/deniable.min.js'), ...await import('/mechanisms.min.js') }, given)"""
 
 Engine = Callable[[dict[str, Any]], dict[str, float]]
 
@@ -92,7 +123,9 @@ def in_node(given: dict[str, Any]) -> dict[str, float]:
     node = shutil.which("node")
     if node is None:
         raise click.ClickException("node is missing: apt-get install nodejs")
-    script = IN_NODE.format(script=SCRIPT.as_uri(), module=MODULE.as_uri(), given=json.dumps(given))
+    script = IN_NODE.format(
+        script=SCRIPT.as_uri(), module=MODULE.as_uri(), further=FURTHER.as_uri(), given=json.dumps(given)
+    )
     command = [node, "--input-type=module", "--eval", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)

@@ -21,7 +21,7 @@ PARTS = {
     "the clock, with the broker on the same machine; `bench.devices.relay`.",
     "browser": "The browser client, from a value to a stored upload: charged, randomized, encoded and "
     "queued; nothing is sent. In IndexedDB at most 20 uploads wait. Distinct values; RAPPOR of 128 bits, "
-    "memoized. Medians of rounds; `bench.devices.browser`.",
+    "memoized; pairs of 17 x 3 values. Medians of rounds; `bench.devices.browser`.",
 }
 
 

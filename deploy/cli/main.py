@@ -4,6 +4,7 @@ Rule: slow imports come after SIGINT is handled, so that Ctrl-C never shows a tr
 """
 
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -12,6 +13,8 @@ from deploy.cli import standard_streams
 from deploy.cli.signals import end_in_good_order, handle, leave_at_once
 
 FAILED = 1
+#: What nobody reads in a message: an argument of hundreds of digits or letters is cut here.
+_LONG_WORD = re.compile(r"([^\s/]{100})[^\s/]{100,}")
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 #: Errors of Kafka's clients, looked up only in clients that are imported: no other can have raised one.
@@ -56,6 +59,7 @@ def _run() -> int:
     except SystemExit as ended:
         status = ended.code
     except click.ClickException as error:
+        error.message = _LONG_WORD.sub(r"\1…", error.message)
         with_nearest(error).show()
         return error.exit_code
     except DeniableError as error:

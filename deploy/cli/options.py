@@ -27,13 +27,13 @@ class Folder(click.Path):
 
 
 class NumberRange(click.FloatRange):
-    """A number in a range; `nan`, which compares as neither below nor above it, is none."""
+    """A finite number in a range; `nan` compares as neither below nor above it."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        """Refuse nan."""
+        """Refuse nan and inf."""
         number = super().convert(value, parameter, context)
-        if math.isnan(number):
-            self.fail(f"must be a number, got {value}", parameter, context)
+        if not math.isfinite(number):
+            self.fail(f"must be a finite number, got {value}", parameter, context)
         return number
 
 

@@ -1,13 +1,13 @@
 """An entry of `collections` in the collection file: its fields by mechanism, and what it defines."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from deploy.config.checks import YEAR_SECONDS, check_distinct, check_range, read_lines
+from deploy.config.checks import YEAR_SECONDS, check_all, check_distinct, check_range, read_lines
 from estimators.canary import MOST_VALUES, least_reports
 from estimators.collection import OTHER_LABEL, Collection, Field, pair_labels
 from estimators.mechanisms.hashing.local_hash import LocalHash
@@ -278,16 +278,20 @@ class FieldEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: float | None = None
 
     def field(self) -> Field:
-        """Return the field; ValueError if its values are too few or repeated."""
-        check_distinct(f"values of {self.name}", self.values)
-        check_range(
-            f"number of values of {self.name}", len(self.values), 1 if self.other else 2, LARGEST_SIZE
+        """Return the field; MistakesError if its values are too few, repeated or reserved."""
+        least, number = 1 if self.other else 2, f"number of values of {self.name}"
+        check_all(
+            lambda: check_distinct(f"values of {self.name}", self.values),
+            lambda: check_range(number, len(self.values), least, LARGEST_SIZE),
+            self._check_other,
         )
+        return Field(self.name, tuple(self.values), self.other)
+
+    def _check_other(self) -> None:
         if OTHER_LABEL in self.values:
             raise ValueError(
                 f"values of {self.name} must not contain '{OTHER_LABEL}', which stands for all others"
             )
-        return Field(self.name, tuple(self.values), self.other)
 
 
 class _Pair(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -295,8 +299,14 @@ class _Pair(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     fields: Annotated[list[FieldEntry], Meta(min_length=2, max_length=2)]
 
-    def _two(self) -> tuple[Field, Field]:
-        check_distinct("names of fields", [each.name for each in self.fields])
+    def _two(self, check_epsilon: Callable[[], object]) -> tuple[Field, Field]:
+        """Return the fields; MistakesError with all that is wrong with them and with epsilon."""
+        names = [each.name for each in self.fields]
+        check_all(
+            lambda: check_distinct("names of fields", names),
+            *(each.field for each in self.fields),
+            check_epsilon,
+        )
         first, second = (each.field() for each in self.fields)
         return first, second
 
@@ -313,7 +323,7 @@ class PairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="k-rr-pair",
 
     def collection(self, _: Path) -> Collection:
         """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        first, second = self._two()
+        first, second = self._two(lambda: PairKRR.from_epsilons(2, 2, *self._epsilons()))
         mechanism = PairKRR.from_epsilons(len(first.labels), len(second.labels), *self._epsilons())
         return self._pair_collection(mechanism, first, second)
 
@@ -334,11 +344,14 @@ class HotPairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="one-hot-
 
     def collection(self, _: Path) -> Collection:
         """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        if any(each.epsilon is not None for each in self.fields):
-            raise ValueError("epsilon is that of the pair: fields of a one-hot-pair take none of their own")
-        first, second = self._two()
+        first, second = self._two(self._check_epsilon)
         mechanism = OneHotPair.from_epsilon(len(first.labels), len(second.labels), self.epsilon)
         return self._pair_collection(mechanism, first, second)
+
+    def _check_epsilon(self) -> None:
+        if any(each.epsilon is not None for each in self.fields):
+            raise ValueError("epsilon is that of the pair: fields of a one-hot-pair take none of their own")
+        OneHotPair.from_epsilon(2, 2, self.epsilon)
 
 
 Entry = (

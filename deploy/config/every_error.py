@@ -18,6 +18,7 @@ MOST_CHECKS = 100
 
 #: Allowed values of required fields, which take the place of wrong or missing ones.
 _BUDGET = {"epsilon": 1, "delta": 1e-6, "period_seconds": 1}
+_FIELD = {"values": ["a"]}
 _GRACE_SECONDS = 86_401  # more than relays may take to deliver
 _COLLECTION: dict[str, Any] = {
     "window_seconds": 1,
@@ -62,7 +63,7 @@ def every_error(document: dict[str, Any], check: Check) -> list[PlacedError]:
     Parameters
     ----------
     document : of the whole file.
-    check : returns the contradictions in a File, at most one for each collection.
+    check : returns the contradictions in a File.
     """
     found = _Mended(copy.deepcopy(document))
     for _ in range(MOST_CHECKS):
@@ -163,6 +164,8 @@ class _Mended:
             value = [_aside(0)]
         elif place[-1:] == ("budget",):
             value = _BUDGET.get(field)
+        elif place[-2:-1] == ("fields",):
+            value = _FIELD.get(field)
         elif len(place) == 2 and place[0] == "collections":
             value = _COLLECTION.get(field)
             if field == "values" and str(mapping.get("mechanism")).startswith("k-rr") and "size" in mapping:

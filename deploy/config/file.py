@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from aggregator.topics.names import Topics
-from deploy.config.checks import MOST_BYTES
+from deploy.config.checks import MOST_BYTES, messages_of
 from deploy.config.entries import Entry, allowance_of
 from deploy.config.every_error import MOST_ERRORS, every_error
 from deploy.config.problems import PlacedError, YamlPath, explain
@@ -55,6 +55,12 @@ class CollectionFileError(DeniableError, ValueError):
     """The file cannot be used. The message names file, place, allowed range and value."""
 
 
+class WrongServersError(CollectionFileError):
+    """The option --bootstrap-servers names no address."""
+
+    exit_status = 2
+
+
 class _SeveralErrors(Exception):
     """Mistakes of the file, in the order found."""
 
@@ -64,7 +70,7 @@ class _SeveralErrors(Exception):
 
 
 class _VariableError(ValueError):
-    """An environment variable or an option cannot be used; the file is not at fault."""
+    """An environment variable cannot be used; the file is not at fault."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ def load(
 
     Raises
     ------
-    CollectionFileError with file, place, allowed range and value.
+    CollectionFileError with file, place, allowed range and value; WrongServersError for `bootstrap_servers`.
     """
     if path == DEFAULT_FILE and not path.exists():
         raise CollectionFileError(
@@ -165,6 +171,8 @@ def load(
         wrong += _empty_security(document)
         document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
         file, connection, allowances = _built(document, path, variables, wrong)
+    except WrongServersError:
+        raise
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
     except _SeveralErrors as several:
@@ -259,7 +267,7 @@ def _check_option(bootstrap_servers: str) -> None:
     try:
         split_addresses(bootstrap_servers)
     except ValueError as error:
-        raise _VariableError(f"--{error}".replace("_", "-", 1)) from error
+        raise WrongServersError(f"--{error}".replace("_", "-", 1)) from error
 
 
 def _passwords(document: dict[str, Any]) -> list[PlacedError]:
@@ -368,7 +376,7 @@ def _too_short_graces(file: File) -> list[PlacedError]:
 
 
 def _add_allowances(allowances: list[Allowance], entries: Sequence[Entry], folder: Path) -> list[PlacedError]:
-    """Append the allowance of each entry; return what is wrong, at most one error for each."""
+    """Append the allowance of each entry; return what is wrong."""
     wrong: list[PlacedError] = []
     places: dict[str, int] = {}
     for i, entry in enumerate(entries):
@@ -381,6 +389,7 @@ def _add_allowances(allowances: list[Allowance], entries: Sequence[Entry], folde
         try:
             allowances.append(allowance_of(entry, folder))
         except ValueError as error:
-            field = str(error).removeprefix("number of ").split(" ", 1)[0]
-            wrong.append(PlacedError(place, f"{shown}: {error}", field))
+            for said in messages_of(error):
+                field = said.removeprefix("number of ").split(" ", 1)[0]
+                wrong.append(PlacedError(place, f"{shown}: {said}", field))
     return wrong

@@ -134,8 +134,8 @@ def account(
             answer = {"reports": allowed_reports(asked, budget, delta, memoized)}
         elif shuffled is None:
             raise click.UsageError("give either --reports N or --budget E")
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
+    except ValueError as error:  # all numbers are options
+        raise click.UsageError(str(error)) from error
     found = _one_report(asked, memoized) | answer
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))

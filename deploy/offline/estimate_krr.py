@@ -17,13 +17,14 @@ from estimators.frequency.ibu import ITERATIONS, TOLERANCE
 from estimators.frequency.krr import ESTIMATORS
 from estimators.frequency.krr import estimate as estimate_krr
 from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from estimators.mechanisms.matrix.pair import PairKRR
 
 # Beyond this, numbers of reports are no longer exact as floats.
 MOST_REPORTS = 1 << 53
 MOST_VALUES = 1_400_000
 MOST_BYTES = 1 << 25
+EPSILON = NumberRange(0, LARGEST_EPSILON, min_open=True)
 
 
 @click.group()
@@ -37,7 +38,7 @@ def estimate() -> None:
 @estimate.command("k-rr")
 @click.option(
     "--epsilon",
-    type=float,
+    type=EPSILON,
     required=True,
     help="Privacy loss of one report, in (0, 16]; k is the number of counts.",
 )
@@ -94,13 +95,14 @@ def krr_command(
         mechanism = KRR.from_epsilon(len(numbers), epsilon)
         result = estimate_krr(numbers, mechanism, estimator, iterations, tolerance)
     except ValueError as error:
-        raise click.ClickException(str(error)) from error
+        refused = click.ClickException if counts is None else click.UsageError
+        raise refused(str(error)) from error
     click.echo(json.dumps(_record(result, mechanism), allow_nan=False) if as_json else _table(result))
 
 
 @estimate.command("k-rr-pair")
 @click.option(
-    "--epsilon", type=float, required=True, help="Privacy loss of one report; both fields share it."
+    "--epsilon", type=EPSILON, required=True, help="Privacy loss of one report; both fields share it."
 )
 @click.option(
     "--input",

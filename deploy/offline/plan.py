@@ -11,11 +11,12 @@ from click.core import ParameterSource
 
 from deploy.cli.options import NumberRange
 from deploy.config.describe import rounded_up
-from deploy.offline.costs.plan_plot import save_plot
+from deploy.offline.costs.plan_plot import checked_plot, save_plot
 from deploy.offline.costs.plan_rows import NumberPlan, PlanRow, fields_of
 from deploy.offline.costs.plan_sentences import number_sentence, pair_sentence, up_to_one
 from deploy.offline.costs.shuffled_cost import ShuffledNumber
 from deploy.offline.costs.shuffled_target import Build, ShuffledTarget
+from estimators.frequency.number import expected_median_interval
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR, LARGEST_K
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -86,6 +87,7 @@ from estimators.planning import (
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=checked_plot,
     metavar="FILE.png",
     help="Plot the smallest detectable frequency by the number of reports.",
 )
@@ -130,8 +132,8 @@ def plan_command(
             _row(each.name, each, values * (second_values or 1), reports, std_error, Unlisted(), wanted)
             for each in pairs
         ]
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
+    except ValueError as error:  # all numbers are options
+        raise click.UsageError(str(error)) from error
     if plot is not None:
         kind = "epsilon" if epsilon is not None else "shuffled epsilon"
         save_plot(plot, mechanisms, values, f"{kind} {epsilon or shuffled_epsilon:g}", reports, others)
@@ -200,10 +202,12 @@ def _builders(values: int) -> dict[str, Build]:
 
 
 def _number(wanted: float | ShuffledTarget, reports: int, std_error: float) -> NumberPlan:
-    mechanism = _built(partial(SquareWave.from_epsilon, 0.0, 1.0, DEFAULT_STEPS), wanted)
+    build = partial(SquareWave.from_epsilon, 0.0, 1.0, DEFAULT_STEPS)
+    mechanism = wanted.built(build) if isinstance(wanted, ShuffledTarget) else build(wanted)
     return NumberPlan(
         mechanism.epsilon,
         expected_std_error(mechanism, reports),
+        expected_median_interval(mechanism, reports),
         reports_needed(mechanism, std_error),
         _shuffled(mechanism, wanted),
     )

@@ -14,9 +14,12 @@ from estimators.frequency.estimate import (
     count_reports,
 )
 from estimators.frequency.intervals.for_all import shown_intervals
+from estimators.frequency.intervals.quantile_cells import quantile_cells
+from estimators.frequency.intervals.two_masses import QuadraticLoss
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.frequency.smoothed_em import (
+    information,
     onto_truth,
     report_rates,
     sensitivity,
@@ -40,16 +43,17 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
 
     Point estimates are those of the smoothed histogram, theta, with the numbers of a cell spread evenly over
     it. Smoothing biases them towards flatter distributions: they are best for smooth ones. Intervals hold for
-    jagged ones, too, and are as wide as that takes. They are around theta plus one step of EM with hardly any
-    smoothing, linear in what the reports differ from those expected under theta, so little of the bias
-    remains. The variance is that of the delta method, for fixed true numbers, over the noise alone.
+    jagged ones, too, and are as wide as that takes. Those of frequencies and of the mean are around theta
+    plus one step of EM with hardly any smoothing, linear in what the reports differ from those expected under
+    theta, so little of the bias remains. The variance is that of the delta method, for fixed true numbers,
+    over the noise alone.
 
     The interval of a frequency is of a mean over neighbouring cells, with weights that fall evenly to 0
     at a 32nd of the range: what single cells hold beyond that cannot be found from such reports.
 
-    The interval of a quantile has all cells in which the share of numbers below may be its level. The bounds
-    of that share at the edges of cells are put in ascending order first, since it never falls. So it holds
-    the quantile of the numbers themselves, more often than 95 %, and is at least a cell wide.
+    The interval of a quantile has all cells that a likelihood ratio test does not reject (`quantile_cells`),
+    so it holds the quantile of the numbers themselves, and is at least a cell wide. The test allows any
+    distribution. That none of its cells is negative says more than smoothness could, of jagged ones, too.
 
     Parameters
     ----------
@@ -67,8 +71,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     ------
     ValueError if counts is not of shape (d + 2b,), negative or all 0.
 
-    Source: Li et al. (SIGMOD 2020), section 5.5, for EM with smoothing; Woodruff, J. Am. Stat. Assoc. 47
-    (1952), for intervals of quantiles; Chernozhukov et al., Biometrika 96 (2009), for the order of bounds.
+    Source: Li et al. (SIGMOD 2020), section 5.5, for EM with smoothing.
     """
     reports = count_reports(counts, mechanism.width)
     shares = counts / reports
@@ -83,10 +86,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     error = _noise(around @ effect, first, reports, mechanism)
     means = around @ corrected
     low, high, for_all = shown_intervals(lambda level: unified_interval(means, error, level=level), first)
-    half = QUANTILE_975 * np.append(0, _noise(effect.cumsum(axis=0), first, reports, mechanism))
-    below = np.append(0, corrected.cumsum())
-    below[-1], half[-1] = 1, 0
-    bounds = np.sort(below - half), np.sort(below + half)
+    found_cells = quantile_cells(_loss(first, shares, reports, mechanism), LEVELS)
     centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
     of_mean = float(_noise((centres @ effect)[None], first, reports, mechanism)[0])
     return Estimate(
@@ -99,7 +99,10 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
         significant=benjamini_hochberg(normal_tail(means / error)),
         diagnostics={"change": found.change, "bias": float(np.abs(means - around @ first).sum())},
         mean=_mean(centres, first, corrected, of_mean, mechanism),
-        quantiles=tuple(_quantile(level, first, bounds, mechanism) for level in LEVELS),
+        quantiles=tuple(
+            _quantile(level, first, cells, mechanism)
+            for level, cells in zip(LEVELS, found_cells, strict=True)
+        ),
         for_all=for_all,
     )
 
@@ -145,8 +148,8 @@ def expected_median_error(mechanism: SquareWave, reports: int) -> float:
     The delta method, on at most 64 steps with the same smoothing: the error does not depend on the steps.
     Others have another error, by the density at their median, and a bias from smoothing. At epsilons .5, 1, 2
     and 4 and 100,000 reports this is .0146, .0075, .0038 and .0014; mean absolute errors measured with
-    Beta(5, 2) are .0060, .0027, .0015 and .0005. Intervals are wider than this error says: they hold for
-    jagged distributions, too.
+    Beta(5, 2) are .0060, .0027, .0015 and .0005. Intervals hold for jagged distributions, too, so they are
+    wider than this error says: see `expected_median_interval`.
 
     Parameters
     ----------
@@ -163,6 +166,27 @@ def expected_median_error(mechanism: SquareWave, reports: int) -> float:
     even = np.full(steps, 1 / steps)
     effect = sensitivity(even, report_rates(even, coarse), coarse, weight)
     return float(_noise(effect[: steps // 2].sum(axis=0)[None], even, reports, coarse)[0])
+
+
+def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
+    """Return the width of the median's 95 % interval if numbers are spread evenly.
+
+    It is computed of reports without noise; with it most intervals are shorter, and so are those of numbers
+    that are denser at their median.
+
+    Parameters
+    ----------
+    mechanism : SquareWave of the reports.
+    reports : N, >= 1.
+
+    Returns
+    -------
+    Fraction of the range, in (0, 1]; whole cells.
+    """
+    even = np.full(mechanism.steps, 1 / mechanism.steps)
+    loss = _loss(even, report_rates(even, mechanism), reports, mechanism)
+    ((first, last),) = quantile_cells(loss, (0.5,))
+    return (last + 1 - first) / mechanism.steps
 
 
 def _noise(rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave) -> FloatArray:
@@ -184,14 +208,25 @@ def _mean(
 
 
 def _quantile(
-    level: float, first: FloatArray, bounds: tuple[FloatArray, FloatArray], mechanism: SquareWave
+    level: float, first: FloatArray, cells: tuple[int, int], mechanism: SquareWave
 ) -> QuantileEstimate:
-    """Take whole cells: from the one where the share below may reach `level` first, to the last one.
-
-    No density is divided by, and where in its cell a number is does not matter.
-    """
-    least, most = bounds
-    value, last = quantile(level, first, mechanism), mechanism.steps
-    low = mechanism.edges[max(int(np.argmax(most >= level)) - 1, 0)]
-    high = mechanism.edges[min(last - int(np.argmax(least[::-1] <= level)) + 1, last)]
+    """Take whole cells: where in its cell a number is, nothing says."""
+    value = quantile(level, first, mechanism)
+    low, high = mechanism.edges[cells[0]], mechanism.edges[cells[1] + 1]
     return QuantileEstimate(level, value, min(float(low), value), max(float(high), value))
+
+
+def _loss(theta: FloatArray, shares: FloatArray, reports: int, mechanism: SquareWave) -> QuadraticLoss:
+    """Half the chi-square of the shares phi under other distributions, with the noise under theta.
+
+    For fixed true numbers N cov phi = diag(r) - P diag(theta) P', where P is the channel and r = P theta.
+    Adding r r' changes nothing, since all distributions sum to 1. With G = P' diag(1 / r) P and
+    M = diag(theta) - theta theta', P' (diag(r) - P M P')^-1 = (1 - G M)^-1 P' diag(1 / r).
+    """
+    rates = report_rates(theta, mechanism)
+    gram = information(1 / rates, mechanism)
+    right = np.column_stack([gram, onto_truth(shares / rates, mechanism)])
+    left = np.eye(mechanism.steps) - gram * theta + np.outer(gram @ theta, theta)
+    solved: FloatArray = reports * np.linalg.solve(left, right).astype(np.float64, copy=False)
+    hessian = solved[:, :-1]
+    return QuadraticLoss((hessian + hessian.T) / 2, solved[:, -1])

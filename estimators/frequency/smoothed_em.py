@@ -157,6 +157,29 @@ def onto_truth(weights: FloatArray, mechanism: SquareWave) -> FloatArray:
     return means
 
 
+def information(weights: FloatArray, mechanism: SquareWave) -> FloatArray:
+    """Return channel' diag(weights) channel: sums over cells near both of two true cells, one or none.
+
+    Parameters
+    ----------
+    weights : float64 array (d + 2b,).
+    mechanism : SquareWave.
+
+    Returns
+    -------
+    float64 array (d, d).
+    """
+    q, contrast = mechanism.q, mechanism.contrast
+    sums = np.append(0, weights.cumsum())
+    cells = np.arange(mechanism.steps)
+    first, last = np.minimum(cells[:, None], cells), np.maximum(cells[:, None], cells)
+    near_both = np.where(last < first + mechanism.near, sums[first + mechanism.near] - sums[last], 0)
+    near_one = _window_sums(weights, mechanism)
+    found: FloatArray = contrast**2 * near_both
+    found += q * contrast * (near_one[:, None] + near_one) + q**2 * sums[-1]
+    return found
+
+
 def _window_sums(values: FloatArray, mechanism: SquareWave) -> FloatArray:
     """Sums over 2b + 1 neighbours in the last axis."""
     sums = np.pad(values.cumsum(axis=-1), [(0, 0)] * (values.ndim - 1) + [(1, 0)])
@@ -210,22 +233,9 @@ def _one_minus_jacobian(
     """1 - J, where J = smooth(diag(g) - diag(theta) channel' diag(phi / rate^2) channel)."""
     rates = report_rates(theta, mechanism)
     gains = onto_truth(shares / rates, mechanism)
-    jacobian = -theta[:, None] * _information(shares / rates**2, mechanism)
+    jacobian = -theta[:, None] * information(shares / rates**2, mechanism)
     jacobian[np.diag_indices_from(jacobian)] += gains
     return np.eye(mechanism.steps) - _smooth(jacobian, weight)
-
-
-def _information(weights: FloatArray, mechanism: SquareWave) -> FloatArray:
-    """Return channel' diag(weights) channel, float64 (d, d): sums over cells near both, one or none."""
-    q, contrast = mechanism.q, mechanism.contrast
-    sums = np.append(0, weights.cumsum())
-    cells = np.arange(mechanism.steps)
-    first, last = np.minimum(cells[:, None], cells), np.maximum(cells[:, None], cells)
-    near_both = np.where(last < first + mechanism.near, sums[first + mechanism.near] - sums[last], 0)
-    near_one = _window_sums(weights, mechanism)
-    found: FloatArray = contrast**2 * near_both
-    found += q * contrast * (near_one[:, None] + near_one) + q**2 * sums[-1]
-    return found
 
 
 def _smooth(values: FloatArray, weight: float) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.bloom_filter import numbered
+from estimators.mechanisms.hashing.distinct_texts import numbered
 from producers.wire import MAX_WINDOW_START
 
 #: One value: text, a number, or a set of text.

@@ -18,6 +18,7 @@ CAUGHT_INSIDE = {
     "deploy.cluster.connection.causes.PlaintextPort": "cause_of",
     "deploy.cluster.connection.causes.TlsPort": "cause_of",
     "deploy.cluster.doctor.case.NotUsedError": "the examination, which skips the step",
+    "deploy.config.checks.MistakesError": "messages_of, which returns each mistake",
     "deploy.config.problems.PlacedError": "load, which adds file and line",
     "edge.sending.kafka_session.SessionError": "the upload writer, which shows it as a reason of /readyz",
     "producers.transport.edge.collection_list.CollectionListError": "whoever compares parameters",
@@ -25,7 +26,7 @@ CAUGHT_INSIDE = {
     "producers.transport.publication.PublicationError": "readable, which skips the record",
     "producers.transport.publication_reader.UnreadableError": "whoever compares parameters, and works on",
 }
-STATUSES = {1, 3}
+STATUSES = {1, 2, 3}
 
 
 def errors() -> dict[str, type[BaseException]]:

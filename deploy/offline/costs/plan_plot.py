@@ -10,7 +10,17 @@ from estimators.mechanisms.mechanism import Mechanism
 from estimators.planning import LARGEST_REPORTS, Unlisted, smallest_detectable
 
 _POINTS = 61
+_SUFFIX = ".png"
 _DECADES = 2  # on either side of the number of reports asked for
+
+
+def checked_plot(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Return the path; click.BadParameter if its name is not that of a PNG."""
+    if path is not None and path.suffix.lower() != _SUFFIX:
+        raise click.BadParameter(
+            f"must be the name of a PNG, such as plan.png, got {path.name}", param=option
+        )
+    return path
 
 
 def save_plot(

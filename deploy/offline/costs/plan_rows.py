@@ -13,11 +13,13 @@ class NumberPlan:
     epsilon : privacy loss of one report, exact.
     shuffled : that of one among shuffled ones, at the wanted delta; None unless wanted.
     median_std_error : standard error of the median of numbers spread evenly, fraction of their range.
+    median_interval : expected width of its 95 % interval, fraction of their range.
     reports_needed : number of reports for the wanted standard error, of that; None if none is enough.
     """
 
     epsilon: float
     median_std_error: float
+    median_interval: float
     reports_needed: int | None
     shuffled: float | None = None
 

@@ -30,7 +30,8 @@ def number_sentence(number: NumberPlan, std_error: float) -> str:
     """Say how exact the median of a number is; `std_error` is the wanted one, fraction of its range."""
     return (
         f"{_label('number', number)}: the median of evenly spread ones has"
-        f" {_in_words(number.median_std_error)} of the\nrange; {_needed(number)} reports for {std_error:g}"
+        f" {_in_words(number.median_std_error)} of the\nrange, and a 95 % interval"
+        f" {number.median_interval:.6f} wide; {_needed(number)} reports for {std_error:g}"
     )
 
 

@@ -30,6 +30,7 @@ from estimators.mechanisms.rappor_hot import HotRappor
 from producers import wire
 
 ALARMS_SHOWN = 5
+LEAST_PERCENT, LEAST_CHANCE = 0.01, 1e-12
 SAID = {
     "cohorts": "clients are spread unevenly over cohorts",
     "functions": "hash functions are drawn unevenly",
@@ -151,13 +152,24 @@ def _packs(loaded: Configuration, collection: Collection, packs: int, partitions
 def _print_finding(found: DetectorFinding) -> None:
     things = "packs" if found.detector == "popcounts" else "windows"
     click.echo(
-        f"{found.detector}: {len(found.alarms)} of {found.judged} {things} alarm ({SAID[found.detector]}), "
-        f"p {found.p_value:.2g}"
+        f"{found.detector}: {len(found.alarms)} of {found.judged} {things} alarm ({SAID[found.detector]});"
+        f" honest reports look like this in {chance(found.p_value)} runs"
     )
     for alarm in found.alarms[:ALARMS_SHOWN]:
-        click.echo("  " + " ".join(f"{name}={_shown(name, value)}" for name, value in alarm.items()))
+        place = {name: value for name, value in alarm.items() if name != "p_value"}
+        shown = " ".join(f"{name}={_shown(name, value)}" for name, value in place.items())
+        click.echo(f"  {shown}: {chance(float(alarm['p_value']))}")
     if len(found.alarms) > ALARMS_SHOWN:
         click.echo(f"  and {len(found.alarms) - ALARMS_SHOWN} more; --json shows all")
+
+
+def chance(p_value: float) -> str:
+    """Write a p-value, in [0, 1], as the share of runs in which honest reports look at least as strange."""
+    if p_value >= LEAST_PERCENT:
+        return f"{100 * p_value:.0f} % of"
+    if p_value < LEAST_CHANCE:
+        return "less than 1 of 10^12"
+    return f"1 of {float(f'{1 / p_value:.2g}'):,.0f}"
 
 
 def _shown(name: str, value: int | str | float) -> str:

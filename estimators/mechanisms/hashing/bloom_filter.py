@@ -1,13 +1,12 @@
 """Bloom filter of a word: the MD5 hash of google/rappor's Python and C++ clients."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from hashlib import md5
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.mechanisms.hashing.distinct_texts import numbered
 from estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
 
 DIGEST_BYTES = 16
@@ -64,13 +63,6 @@ def bloom_rows(words: Sequence[str], cohorts: NDArray[np.integer], mechanism: Ra
     ValueError if a cohort is out of range, or `cohorts` and `words` differ in length.
     """
     return numbered_rows(*numbered(words), cohorts, mechanism)
-
-
-def numbered(words: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the distinct words in order of appearance, and each word's index in them, int64 (n,)."""
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    number = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
-    return list(numbers), number
 
 
 def numbered_rows(

@@ -67,7 +67,8 @@ class HashFunctions:
         -------
         int64 (n,), in [0, hash_buckets).
         """
-        block, row = np.divmod(functions, self.block.functions)
+        block = functions // self.block.functions
+        row = functions - block * self.block.functions
         mixed = words * self.multipliers.take(block)
         mixed += self.offsets.take(block)
         mixed >>= _HALF

@@ -157,7 +157,7 @@ def test_sequence_is_of_all_reports_so_far() -> None:
 
 @pytest.mark.parametrize("is_memoized", [False, True])
 def test_sequence_of_a_roll_up_is_that_of_its_windows(is_memoized: bool) -> None:
-    """The roll-up knows the variance of all windows together only, so ends differ by a hundredth of a width."""
+    """The roll-up knows only the variance of all windows together, so ends differ by 1 % of a width."""
     mechanism = LongitudinalKRR.from_epsilons(4, 3.0, 2.0) if is_memoized else MECHANISM
     made = replace(FRUIT, mechanism=mechanism, memoize=is_memoized)
     some = {number: counts_at(number) for number in range(FIRST, FIRST + 30)}

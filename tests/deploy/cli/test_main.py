@@ -272,6 +272,19 @@ def test_wrong_usage_is_status_2(line: str, message: str, run: Run) -> None:
     assert "Traceback" not in ended.err
 
 
+def test_a_huge_argument_is_not_repeated_whole(run: Run) -> None:
+    ended = run(f"plan --values {'9' * 5000} --epsilon 1 --reports 10")
+    assert ended.code == 2
+    assert "'--values': '" + 99 * "9" + "… is not a valid integer range" in ended.err
+
+
+@pytest.mark.parametrize("line", ["watch carrier", "aggregate"])
+def test_servers_without_a_port_are_wrong_usage(line: str, run: Run) -> None:
+    ended = run(f"{line} --bootstrap-servers here")
+    assert ended.code == 2
+    assert ended.err.startswith("Error: --bootstrap-servers must be HOST:PORT")
+
+
 @pytest.mark.parametrize(
     "line", ["watch nope", "produce nope --input lines.csv --field carrier --no-clients"]
 )

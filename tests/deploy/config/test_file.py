@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import CollectionFileError, load
+from deploy.config.file import CollectionFileError, WrongServersError, load
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
@@ -96,7 +96,7 @@ def test_option_overrides_environment_overrides_file(file: Path) -> None:
     assert loaded.kafka.allow_plaintext is True
     assert (loaded.producer.pack_seconds, loaded.producer.secret_file) == (0.5, "7")
     assert load(file, "localhost:2", variables).kafka.bootstrap_servers == "localhost:2"
-    with pytest.raises(CollectionFileError, match=r"^--bootstrap-servers must be HOST:PORT .*, got 'here'$"):
+    with pytest.raises(WrongServersError, match=r"^--bootstrap-servers must be HOST:PORT .*, got 'here'$"):
         load(file, "here", variables)
 
 

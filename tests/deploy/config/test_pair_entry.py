@@ -1,5 +1,6 @@
 """A pair of fields in the collection file: epsilon of both or of each, labels of pairs, mistakes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,29 @@ def test_bits_of_pairs_take_no_epsilon_of_a_field(file: Path) -> None:
 )  # fmt: skip
 def test_contradictions_are_named(file: Path, fields: str, more: str, message: str) -> None:
     assert refusal(file, entry(fields, more)).startswith(f"collections[0] (route){message}")
+
+
+def test_all_mistakes_of_a_pair_are_named_together(file: Path) -> None:
+    fields = "[{name: a, values: [x, x]}, {name: a, values: ['(other)'], other: false, epsilon: 1}]"
+    said = refusal(file, entry(fields, "epsilon: 2, ")).splitlines()
+    assert [line.partition("collections[0] (route): ")[2] for line in said] == [
+        "names of fields must be distinct, got 'a' twice",
+        "values of a must be distinct, got 'x' twice",
+        "number of values of a must be in [2, 1400000], got 1",
+        "values of a must not contain '(other)', which stands for all others",
+        "give either epsilon, which both fields share equally, or an epsilon in each field",
+    ]
+
+
+def test_wrong_types_of_both_fields_are_named_together(file: Path) -> None:
+    fields = "[{name: a, values: 3}, {name: B, vlues: [y]}]"
+    said = refusal(file, hot_entry(fields, "")).splitlines()
+    assert [re.split("[;,]", line.partition("collections[0]")[2])[0] for line in said] == [
+        ".fields[0].values: must be a list of text",
+        ".fields[1].name: must be 1 to 63 lower-case letters",
+        ".fields[1]: unknown field `vlues`",
+        ": field `epsilon` is missing",
+    ]
 
 
 def test_three_fields_are_refused(file: Path) -> None:

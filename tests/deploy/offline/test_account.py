@@ -158,9 +158,10 @@ def test_largest_tried_number_is_marked(line: str, message: str) -> None:
         ),
     ],
 )
-def test_a_bad_parameter_is_refused_in_one_line(line: str, message: str) -> None:
+def test_a_bad_parameter_is_wrong_usage(line: str, message: str) -> None:
     ended = run(line)
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", f"Error: {message}\n")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr.splitlines()[3:] == [f"Error: {message}"]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_a_wrong_number_of_values_of_a_field_is_named_after_its_option(
     mechanism: str, size: str, message: str
 ) -> None:
     refused = run(f"--mechanism {mechanism} {size} --epsilon 2 --reports 3")
-    assert refused.stderr == f"Error: {message}\n"
+    assert refused.stderr.splitlines()[3:] == [f"Error: {message}"]
 
 
 def test_a_pair_costs_what_both_fields_cost() -> None:
@@ -269,7 +270,7 @@ def test_wherever_a_figure_stands_the_text_says_against_whom() -> None:
 )
 def test_reports_that_repeat_a_response_have_no_shuffled_epsilon(line: str) -> None:
     refused = run(line)
-    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert (refused.exit_code, refused.stdout) == (2, "")
     assert "are not independent draws, so shuffling them has no epsilon of its own" in refused.stderr
 
 
@@ -284,7 +285,8 @@ def test_a_wrong_number_of_shuffled_reports_is_refused_with_its_range(number: st
 @pytest.mark.parametrize("windows", [0, 10_001, 10**9])
 def test_a_wrong_number_of_shuffled_windows_is_named_after_its_option(windows: int) -> None:
     refused = run(f"{SHUFFLED} --reports {windows}")
-    assert refused.stderr == f"Error: --reports with --shuffled must be in [1, 10000], got {windows}\n"
+    message = f"Error: --reports with --shuffled must be in [1, 10000], got {windows}\n"
+    assert refused.stderr.endswith(message)
 
 
 def test_a_budget_of_shuffled_reports_is_refused() -> None:

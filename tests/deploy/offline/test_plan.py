@@ -56,7 +56,10 @@ def test_error_of_the_median_of_a_number_is_planned() -> None:
     assert number["reports_needed"] == pytest.approx(54_000, rel=0.1)
     (line, next_line) = run("--values 2 --epsilon 1 --reports 100000").stdout.splitlines()[-2:]
     assert line.startswith("number: the median of evenly spread ones has a std error of 0.0075")
-    assert next_line == f"range; {number['reports_needed']:,} reports for 0.01"
+    assert number["median_interval"] == pytest.approx(24 / 256)
+    assert next_line == (
+        f"range, and a 95 % interval 0.093750 wide; {number['reports_needed']:,} reports for 0.01"
+    )
 
 
 def test_few_values_are_for_krr() -> None:
@@ -104,6 +107,14 @@ def test_plot_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     assert result.stderr == f"Error: cannot write {path}: No such file or directory\n"
 
 
+@pytest.mark.parametrize("name", ["plan.txt", "plan", "plan.svg"])
+def test_plot_of_another_format_is_wrong_usage(tmp_path: Path, name: str) -> None:
+    result = run(f"--values 105 --epsilon 1 --reports 3000 --plot {tmp_path / name}")
+    assert (result.exit_code, result.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    message = f"'--plot': must be the name of a PNG, such as plan.png, got {name}\n"
+    assert result.stderr.endswith(message)
+
+
 def test_without_matplotlib_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run(f"--values 105 --epsilon 1 --reports 3000 --plot {tmp_path / 'plan.png'}")
@@ -134,14 +145,14 @@ def test_numbers_beyond_planning_are_wrong_usage(arguments: str, message: str) -
 
 def test_an_epsilon_too_small_for_rappor_is_refused() -> None:
     result = run("--values 105 --epsilon 1e-9 --reports 3000")
-    assert result.stderr == "Error: epsilon must be in [1e-06, 16], got 1e-09\n"
+    assert result.stderr.endswith("Error: epsilon must be in [1e-06, 16], got 1e-09\n")
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1.0", "17", "nan"])
-def test_epsilon_out_of_range_is_refused_in_one_line(epsilon: str) -> None:
+def test_epsilon_out_of_range_is_wrong_usage(epsilon: str) -> None:
     result = run(f"--values 105 --epsilon {epsilon} --reports 3000")
-    assert result.exit_code == 1
-    assert result.stderr == f"Error: epsilon must be in (0, 16], got {float(epsilon)}\n"
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(f"Error: epsilon must be in (0, 16], got {float(epsilon)}\n")
 
 
 def test_unlisted_reports_raise_the_error_of_text_only() -> None:
@@ -202,8 +213,8 @@ def test_an_option_that_does_nothing_alone_is_refused(line: str, message: str) -
 @pytest.mark.parametrize("epsilon", ["0.0001", "-1.0", "17.0", "nan", "inf"])
 def test_a_shuffled_epsilon_out_of_range_is_refused(epsilon: str) -> None:
     refused = run(f"--values 16 --reports 10000 --shuffled-epsilon {epsilon}")
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr == f"Error: --shuffled-epsilon must be in [0.001, 16], got {epsilon}\n"
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.endswith(f"Error: --shuffled-epsilon must be in [0.001, 16], got {epsilon}\n")
 
 
 def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:

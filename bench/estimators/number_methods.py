@@ -1,0 +1,113 @@
+"""The estimate of numbers beside the published EM with smoothing, on the same reports, and other weights.
+
+    python -m bench.estimators.number_methods
+
+The published method smooths by 1/4 at each step, whatever the reports, and stops when a step gains less than
+.001 of log-likelihood or changes less than one report. So part of its smoothing is that it stops early.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.estimators.number_coverage import numbers_of, report_counts_of
+from estimators.arrays import FloatArray
+from estimators.frequency.smoothed_em import onto_truth, report_rates, smoothed_em, smoothing_weight
+from estimators.mechanisms.square_wave import SquareWave
+
+STEPS = 256
+REPORTS = (100_000, 1_000_000)
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+SHAPES = ("Beta(5, 2)", "two peaks", "exponential", "air time", "rounded")
+FACTORS = (0.5, 2.0)
+MOST_STEPS, LEAST_GAIN = 10_000, 1e-3
+RUNS = 50
+RESULTS = Path(__file__).parents[1] / "results"
+
+Method = Callable[[NDArray[np.int64], SquareWave], FloatArray]
+
+
+def published(counts: NDArray[np.int64], mechanism: SquareWave) -> FloatArray:
+    """EM with smoothing as its authors stop it: a histogram, float64 (d,).
+
+    Source: Li et al. (SIGMOD 2020), section 5.5, and sw.py of github.com/vvv214/LDP_Protocols.
+    """
+    theta, likelihood = np.full(mechanism.steps, 1 / mechanism.steps), 0.0
+    for step in range(MOST_STEPS):
+        risen = theta * onto_truth(counts / report_rates(theta, mechanism), mechanism)
+        around = np.pad(risen / risen.sum(), 1)
+        smoothed = around[:-2] + 2 * around[1:-1] + around[2:]
+        smoothed[[0, -1]] *= 4 / 3  # at the ends weights 2 and 1, over 3
+        before, theta = theta, smoothed / smoothed.sum()
+        reached = float(counts @ np.log(report_rates(theta, mechanism)))
+        if step > 1 and abs(reached - likelihood) < LEAST_GAIN:
+            break
+        if np.abs(theta - before).sum() <= 1 / counts.sum():
+            break
+        likelihood = reached
+    return theta
+
+
+def weighted(factor: float) -> Method:
+    """Return our method with this multiple of its smoothing weight, at most 1/2."""
+
+    def method(counts: NDArray[np.int64], mechanism: SquareWave) -> FloatArray:
+        reports = int(counts.sum())
+        weight = min(0.5, factor * smoothing_weight(reports, mechanism))
+        return smoothed_em(counts / reports, mechanism, weight).frequency
+
+    return method
+
+
+METHODS: dict[str, Method] = {
+    "ours": weighted(1.0),
+    "published": published,
+    **{f"weight x {factor:g}": weighted(factor) for factor in FACTORS},
+}
+
+
+def distances(reports: int, epsilon: float, shape: str, runs: int = RUNS) -> dict[str, float]:
+    """Mean distance W1 to the true histogram by method, fractions of the range, all on the same reports."""
+    mechanism = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon)
+    truth = np.bincount(mechanism.cells(numbers_of(shape, reports)), minlength=STEPS)
+    below, rng = truth.cumsum() / reports, np.random.default_rng(1)
+    found: dict[str, list[float]] = {name: [] for name in METHODS}
+    for _ in range(runs):
+        counts = report_counts_of(truth, mechanism, rng)
+        for name, method in METHODS.items():
+            found[name].append(float(np.abs(method(counts, mechanism).cumsum() - below).mean()))
+    return {name: float(np.mean(each)) for name, each in found.items()}
+
+
+def methods_table(runs: int = RUNS) -> str:
+    """Markdown: a line for each number of reports, epsilon and shape."""
+    lines = [
+        f"Distance W1 of the estimated to the true histogram, means of {runs} runs on the same reports.",
+        "",
+        f"| N | epsilon | shape | {' | '.join(METHODS)} |",
+        "|---:|---:|---|" + "---:|" * len(METHODS),
+    ]
+    for reports in REPORTS:
+        for epsilon in EPSILONS:
+            for shape in SHAPES:
+                found = distances(reports, epsilon, shape, runs)
+                shown = " | ".join(f"{found[name]:.5f}" for name in METHODS)
+                lines.append(f"| {reports:,} | {epsilon:g} | {shape} | {shown} |")
+    return "\n".join([*lines, ""])
+
+
+@click.command()
+@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True, help="Runs of each line.")
+def main(runs: int) -> None:
+    """Print the table and write it to bench/results."""
+    found = methods_table(runs)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "number_methods.md").write_text(found)
+    click.echo(found, nl=False)
+
+
+if __name__ == "__main__":
+    main()

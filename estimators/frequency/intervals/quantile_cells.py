@@ -1,0 +1,111 @@
+"""95 % intervals of quantiles, in cells: likelihood ratios over all distributions on the cells."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.frequency.estimate import QUANTILE_975
+from estimators.frequency.intervals.two_masses import QuadraticLoss, minimize_with_mass
+
+_FIRST_DISTANCE = 4  # cells
+_TAIL, _TAIL_ROOT = 0.02, 2.4
+_EVERY = 8  # of these cells the first search begins with one
+_GUESSES = 6  # after which intervals of cells are halved
+
+
+def quantile_cells(loss: QuadraticLoss, levels: Sequence[float]) -> list[tuple[int, int]]:
+    """Return the first and the last cell that may hold each quantile.
+
+    If a quantile of level t is in cell x or before, the cells up to x hold at least t. That is rejected if
+    the least loss of all such distributions exceeds the least loss of all by more than z^2 / 2, where z is
+    `largest_root`. The last cell is found likewise. Nothing is assumed of the distribution but that no cell
+    is negative.
+
+    Without that condition the root of twice the excess would be a standard normal, as in any likelihood
+    ratio. With it, it is mostly smaller, because noise that needs negative cells cannot be fitted; and whole
+    cells hold more than the test accepts. So most quantiles are covered more often than 95 %.
+
+    Parameters
+    ----------
+    loss : half the chi-square of the reports, of d cells, but for a constant.
+    levels : of the quantiles, ascending, in (0, 1).
+
+    Returns
+    -------
+    Pairs of cells, 0 <= first <= last < d.
+
+    Source: Patil, Kuusela, Hobbs, SIAM/ASA J. Uncertain. Quantif. 10 (2022), for likelihood ratios under
+    constraints as bounds of one functional.
+    """
+    steps = len(loss.linear)
+    likeliest, free = minimize_with_mass(loss, 0, 0.0, np.arange(steps) % _EVERY == 0)
+    below = np.append(0, likeliest.cumsum())
+    found, distances = [], (_FIRST_DISTANCE, _FIRST_DISTANCE)
+    for level in levels:
+        # The likeliest distribution reaches the level in cell middle - 1.
+        middle = int(np.clip(np.searchsorted(below, level), 1, steps))
+        down = _Ratios(loss, loss.of(likeliest), free, level, middle, -1)
+        up = _Ratios(loss, loss.of(likeliest), free, level, middle - 1, 1)
+        first = middle - _reach(down, middle - 1, distances[0])
+        last = middle - 1 + _reach(up, steps - middle, distances[1])
+        distances = max(1, middle - first), max(1, last - middle + 1)
+        found.append((first - 1, last))
+    return found
+
+
+def largest_root(level: float) -> float:
+    """Return the largest accepted root of a likelihood ratio, z.
+
+    It is 1.96, the 95 % point of a normal, but 2.4 for levels within .02 of 0 or 1. Most cells beyond such a
+    quantile are empty; noise can raise them and not lower them, so tails look longer than they are. In
+    simulations of 10,000 air times at epsilon 4, 1.96 covered the quantile .99 in 83 %, 2.3 in 92 %.
+
+    Parameters
+    ----------
+    level : in (0, 1).
+    """
+    return _TAIL_ROOT if min(level, 1 - level) < _TAIL else QUANTILE_975
+
+
+class _Ratios:
+    """Roots of likelihood ratios: the first `origin + way * n` cells hold exactly `level`."""
+
+    def __init__(
+        self, loss: QuadraticLoss, least: float, free: NDArray[np.bool_], level: float, origin: int, way: int
+    ) -> None:
+        self._loss, self._least = loss, least
+        self._level, self._origin, self._way = level, origin, way
+        self._free = free  # cells of the last minimum: the next one has nearly the same
+
+    def root(self, number: int) -> float:
+        """Return it for n = `number`, >= 0, over the largest; about linear in n, and ascending."""
+        cells = self._origin + self._way * number
+        found, self._free = minimize_with_mass(self._loss, cells, self._level, self._free)
+        excess = max(0.0, self._loss.of(found) - self._least)
+        return math.sqrt(2 * excess) / largest_root(self._level)
+
+
+def _reach(ratios: _Ratios, most: int, guess: int) -> int:
+    """Return the largest n in [0, most] with a root of at most the largest; 0 is accepted as it is.
+
+    The next n is where a line through the nearest two roots reaches 1.
+    """
+    accepted, rejected, low, high = 0, most + 1, 0.0, math.inf
+    tried = 0
+    while rejected - accepted > 1:
+        number = min(max(guess, accepted + 1), rejected - 1)
+        root = ratios.root(number)
+        tried += 1
+        if root <= 1:
+            accepted, low = number, root
+        else:
+            rejected, high = number, root
+        if tried >= _GUESSES:
+            guess = (accepted + rejected) // 2
+        elif math.isinf(high):
+            guess = round(accepted / max(low, 0.25)) + 1
+        else:
+            guess = accepted + round((1 - low) / (high - low) * (rejected - accepted))
+    return accepted
