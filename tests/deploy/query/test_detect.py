@@ -1,7 +1,6 @@
 """P-values are written so that people can read them."""
 
 import pytest
-
 from deploy.query.detect import chance
 
 
