@@ -1,7 +1,8 @@
 """P-values are written so that people can read them."""
 
 import pytest
-from deploy.query.detect import chance
+
+from deploy.query.detectors.detect import chance
 
 
 @pytest.mark.parametrize(
