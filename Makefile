@@ -74,8 +74,9 @@ bench-streaming: .venv/installed java ## its part on workers beside readers: ben
 
 bench-estimators: .venv/installed ## coverage of the intervals, strings found without candidates, the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.number_coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.number_methods
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.anytime
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_methods
 	@$(GUARD) .venv/bin/python -m bench.estimators.text_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms

@@ -16,8 +16,11 @@ from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.assignment import Assignment
 from aggregator.partition.consumer import ExactApp
 from aggregator.partition.faust_app import build_app
+from aggregator.records.estimate import EstimateRecord
+from aggregator.records.share_change import ShareChange
 from aggregator.topics.collection_publisher import CollectionPublisher
 from aggregator.views.backfill import Backfill
+from aggregator.views.change_watch import ChangeWatch
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.comparison_api import Comparer, Comparisons
 from aggregator.web.past_windows import PastWindows
@@ -109,7 +112,7 @@ async def run_worker(
         deployment.revision,
     )
     works = (
-        _follow(history, web, deployment),
+        _follow(history, web, deployment, metrics),
         _watch_loop(metrics),
         publisher.run(lambda: assignment.is_counting),
     )
@@ -200,17 +203,33 @@ async def _watch_loop(metrics: WorkerMetrics, timing: WorkerTiming = DEFAULT) ->
 
 
 async def _follow(
-    history: EstimateHistory, web: WebServer, deployment: Deployment, timing: WorkerTiming = DEFAULT
+    history: EstimateHistory,
+    web: WebServer,
+    deployment: Deployment,
+    metrics: WorkerMetrics,
+    timing: WorkerTiming = DEFAULT,
 ) -> None:
-    """Follow new estimates, and find the newest ones published before."""
+    """Follow new estimates, find the newest ones published before, and look for changes of shares."""
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
-    names = [collection.name for collection in deployment.collections.values()]
+    collections = deployment.collections.values()
+
+    def show_changes(name: str, changes: Sequence[ShareChange]) -> None:
+        metrics.changes.show(name, changes)
+        web.page.show_changes(name, changes)
+
     while True:
-        backfill = Backfill(history, names, web.page.show)
+        watch = ChangeWatch(collections, show_changes)
+
+        def show(record: EstimateRecord, watch: ChangeWatch = watch) -> None:
+            web.page.show(record)
+            watch.take(record)
+
+        backfill = Backfill(history, [each.name for each in collections], show)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(history.follow(deployment.cluster, topic, partitions, web.page.show))
+                tasks.create_task(history.follow(deployment.cluster, topic, partitions, show))
                 tasks.create_task(backfill.run(deployment.cluster, topic, partitions))
+                tasks.create_task(watch.run(deployment.cluster, deployment.topics))
         except* (KafkaError, OSError) as failure:
             log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
         await asyncio.sleep(timing.retry)

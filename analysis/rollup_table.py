@@ -11,13 +11,16 @@ from analysis.tables.arrow_table import ArrowTable
 from analysis.tables.estimate_table import OTHER
 
 COLUMNS = ("frequency", "low", "high", "std_error", "significant", "count")
+#: Ends of intervals that hold the shares of all values at once; `other` is none of the values.
+FOR_ALL = ("low_all", "high_all")
 
 
 def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
     """Return a row for each value.
 
-    `frequency`, `low`, `high`, `std_error`, `significant` and `count` take every report for another client's;
-    the same columns with `shared_` before them also hold if the same clients report in every window.
+    `frequency`, `low`, `high`, `std_error`, `significant`, `count`, `low_all` and `high_all` take every
+    report for another client's; the same columns with `shared_` before them also hold if the same clients
+    report in every window. Those with `sequence_` hold at every look; a number has none.
 
     Parameters
     ----------
@@ -43,13 +46,20 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
             kind = pa.bool_() if name == "significant" else pa.float64()
             values = [*getattr(estimate, name), *([_of_rest(estimate, name)] if rest else [])]
             columns[f"{prefix}{name}"] = pa.array(values, kind)
+        for name in FOR_ALL:
+            columns[f"{prefix}{name}"] = pa.array([*getattr(estimate, name), *[None] * rest], pa.float64())
     places = len(independent.values)
     unreliable: list[bool | None] = [*independent.unreliable] or [None] * places
     columns["unreliable"] = pa.array(unreliable + [None] * rest, pa.bool_())
     columns["is_other"] = pa.array([False] * places + [True] * rest, pa.bool_())
     about = msgspec.to_builtins(record)
+    if record.sequence is not None:
+        for name in ("low", "high", *FOR_ALL):
+            ends = [*getattr(record.sequence, name), *[None] * rest]
+            columns[f"sequence_{name}"] = pa.array(ends, pa.float64())
+        about["sequence"] = {name: about["sequence"][name] for name in ("windows", "repeated_noise")}
     for estimate in (about["independent"], about["shared"]):
-        for name in ("values", *COLUMNS, "misfit_error", "unreliable"):
+        for name in ("values", *COLUMNS, *FOR_ALL, "unbiased", "misfit_error", "unreliable"):
             del estimate[name]
     return ArrowTable(pa.table(columns), about)
 

@@ -10,6 +10,6 @@ accounting     the privacy loss of one or more reports
 collection     the definition of a collection: mechanism, values and windows
 planning       expected errors before any report is collected
 rollup         one estimate over several windows
-canary         known frequencies of a canary; `canary_fit` and `forgery_detectors` test for broken randomizers
-               and for forged reports
+canary         known frequencies of a canary; `canary_fit` tests for broken randomizers
+detectors      of forged reports, and of changes of a share
 """

@@ -7,6 +7,7 @@ needed of each window, so counts can be added up as they arrive.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from estimators.decoding.hashed.listed import decode_listed
 from estimators.decoding.hot.decode import decode_hot
 from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency import krr as krr_estimate
-from estimators.frequency.estimate import Estimate, Misfit, shown_interval
+from estimators.frequency.estimate import Estimate, IntervalEnds, Misfit
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.number import estimate_number
@@ -273,12 +275,22 @@ def _shared_hashed(independent: Estimate, mechanism: LongitudinalHash, overlap: 
 
     inverted = channels[0].frequency(np.asarray(independent.supports, np.float64) / reports)
     std_error = error_of(inverted)
-    low, high = shown_interval(*unified_interval(inverted, std_error), independent.frequency)
+    low, high, for_all = shown_intervals(
+        lambda level: unified_interval(inverted, std_error, level=level), independent.frequency
+    )
     significant = benjamini_hochberg(normal_tail(inverted / error_of(np.zeros(1))))
     other = independent.other
     if other is not None:
         other = (other[0], other[1] * math.sqrt(overlap))
-    return replace(independent, std_error=std_error, low=low, high=high, significant=significant, other=other)
+    return replace(
+        independent,
+        std_error=std_error,
+        low=low,
+        high=high,
+        significant=significant,
+        other=other,
+        for_all=for_all,
+    )
 
 
 def roll_up_hot(
@@ -380,7 +392,14 @@ def _no_surer(shared: Estimate, independent: Estimate) -> Estimate:
         low=np.minimum(shared.low, independent.low),
         high=np.maximum(shared.high, independent.high),
         significant=shared.significant & independent.significant,
+        for_all=_wider(shared.for_all, independent.for_all),
     )
+
+
+def _wider(shared: IntervalEnds | None, independent: IntervalEnds | None) -> IntervalEnds | None:
+    if shared is None or independent is None:
+        return None
+    return IntervalEnds(np.minimum(shared.low, independent.low), np.maximum(shared.high, independent.high))
 
 
 def _rolled_up(
@@ -409,7 +428,9 @@ def _rolled_up(
     repeated = max(overlap * permanent.at_0 / at_0, overlap * permanent.at_1 / at_1)
     test = replace(whole, at_0=at_0, at_1=at_1, step=whole.step * (1 + (overlap - 1) * repeated))
     std_error = test.std_error(inverted)
-    low, high = shown_interval(*test.interval(inverted), independent.frequency)
+    low, high, for_all = shown_intervals(partial(test.interval, inverted), independent.frequency)
     significant = benjamini_hochberg(normal_tail(inverted / std_error))
-    shared = replace(independent, std_error=std_error, low=low, high=high, significant=significant)
+    shared = replace(
+        independent, std_error=std_error, low=low, high=high, significant=significant, for_all=for_all
+    )
     return RollUp(independent, shared, overlap)

@@ -40,8 +40,8 @@ from estimators.mechanisms.square_wave import SquareWave
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
 VALUE_BYTES = 900_000  # of a record's values and their numbers: it stays below Kafka's 1 MiB
 MOST_BITS = 1000  # unexplained ones that a record names
-NUMBER_BYTES = 160  # upper bound for the numbers of one value
-PAIR_BYTES = 360  # the same for a pair of values, with its conditional shares
+NUMBER_BYTES = 232  # upper bound for the numbers of one value
+PAIR_BYTES = 432  # the same for a pair of values, with its conditional shares
 
 Places = npt.NDArray[np.intp]  # of values, in the order of the collection's labels
 
@@ -138,6 +138,9 @@ def _record(
         pair=pair_record(collection, result, shown),
         misfit_error=misfit.std_error[shown].tolist() if misfit else [],
         unreliable=misfit.unreliable[shown].tolist() if misfit else [],
+        low_all=result.for_all.low[shown].tolist() if result.for_all else [],
+        high_all=result.for_all.high[shown].tolist() if result.for_all else [],
+        unbiased=result.unbiased[shown].tolist() if result.unbiased is not None else [],
         unexplained_bits=[Bit(*place) for place in misfit.places()[:MOST_BITS]] if misfit else [],
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection
-from estimators.forgery_detectors import (
+from estimators.detectors.forgery import (
     change_p_value,
     change_p_values,
     cohort_p_value,

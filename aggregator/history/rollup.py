@@ -5,6 +5,7 @@ import numpy as np
 
 from aggregator.estimation import window_estimate
 from aggregator.history.periods import Period, gaps, merged
+from aggregator.history.share_sequences import ShareSequence, sequence_of_record
 from aggregator.history.window_reader import Joined
 from aggregator.records.estimate import EstimateRecord
 from estimators.collection import Collection
@@ -61,8 +62,9 @@ class RollUpRecord(msgspec.Struct, frozen=True):
 
     For `overlap` see RollUp. `independent` and `shared` are records as in the topic `estimates`, over the
     whole period, with the errors under each assumption. All three are null if there are fewer reports than
-    minimum_reports. `other` of `shared` is null if values are omitted, except for plain k-RR, `local-hash`
-    and `rappor`.
+    minimum_reports. `sequence` has intervals that hold at every look while the period grows; null for a
+    number. `other` of `shared` is null if values are omitted, except for plain k-RR, `local-hash` and
+    `rappor`.
     """
 
     version: int
@@ -76,6 +78,7 @@ class RollUpRecord(msgspec.Struct, frozen=True):
     overlap: float | None
     independent: EstimateRecord | None
     shared: EstimateRecord | None
+    sequence: ShareSequence | None = None
 
 
 def coverage_of(collection: Collection, period: Period, joined: Joined) -> WindowCoverage:
@@ -166,6 +169,8 @@ def record_of(
         record = put(collection, coverage.start, counts, estimate, final=True)
         return msgspec.structs.replace(record, window_end=coverage.end)
 
+    independent = estimated(result.independent) if result else None
+    reports = [joined.reports[start] for start in sorted(joined.reports)]
     return RollUpRecord(
         version=RECORD_VERSION,
         collection=collection.name,
@@ -176,8 +181,9 @@ def record_of(
         packs=counts.packs,
         rejected=counts.rejected,
         overlap=result.overlap if result else None,
-        independent=estimated(result.independent) if result else None,
+        independent=independent,
         shared=_shared(collection, result, estimated(result.shared)) if result else None,
+        sequence=sequence_of_record(collection, independent, reports) if independent else None,
     )
 
 

@@ -6,10 +6,13 @@ Rule: counters count committed packs only, so they are not incremented twice aft
 
 from aggregator.ledger.acceptance import REASONS
 from aggregator.records.estimate import SETTLE_SECONDS
+from aggregator.records.share_change import CHANGE_ALARMS_A_YEAR
 from estimators.canary_fit import FALSE_ALARMS_A_YEAR
 from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # per estimate
+CHANGE_WINDOWS = 60  # after an alarm, in which a change is shown
+MOST_WATCHED = 200  # values of a collection whose changes a worker looks for
 EDGES_SHOWN = 32  # of a number's distribution
 MOST_VALUES = 2500  # distinct values per worker process, over all collections; four series each
 
@@ -127,7 +130,8 @@ ESTIMATE_LOW = GaugeMetric(
     unit="ratio",
     labels=("collection", "value"),
     meaning="Lower end of that share's 95 % interval, as in the record. The interval is meant for values "
-    "chosen beforehand; it covers the truth less often for values that noise raised into the top list.",
+    "chosen beforehand; it covers the truth less often for values that noise raised into the top list; "
+    "`low_all` and `high_all` of the record hold for all values at once.",
 )
 ESTIMATE_HIGH = GaugeMetric(
     name="estimate_high",
@@ -221,6 +225,34 @@ ESTIMATE_VALUES_DROPPED = CounterMetric(
     f"exports at most {MOST_VALUES:,} different values, the same number for each collection; if a collection "
     "has more values than that, only those that were significant at least once.",
     remedy="read them from the topic `estimates`.",
+)
+SHARE_CHANGE = GaugeMetric(
+    name="share_change",
+    unit="ratio",
+    labels=("collection", "value"),
+    meaning="By how much the share of a value changed: its mean since the change minus that before. Present "
+    f"for {CHANGE_WINDOWS} windows after the alarm, on every worker; absent while no share changes, but for "
+    f"{CHANGE_ALARMS_A_YEAR:g} false alarms a year and collection at most. For collections of at most "
+    f"{MOST_WATCHED} values, not of numbers.",
+    remedy="`deniable changes` prints the changes of any period.",
+)
+SHARE_CHANGE_LOW = GaugeMetric(
+    name="share_change_low",
+    unit="ratio",
+    labels=("collection", "value"),
+    meaning="Lower end of the 95 % interval of that change.",
+)
+SHARE_CHANGE_HIGH = GaugeMetric(
+    name="share_change_high",
+    unit="ratio",
+    labels=("collection", "value"),
+    meaning="Upper end of that interval.",
+)
+SHARE_CHANGE_SINCE = GaugeMetric(
+    name="share_change_since",
+    unit="timestamp_seconds",
+    labels=("collection", "value"),
+    meaning="Start of the first window after that change, as estimated, unix time.",
 )
 LIST_CHI_SQUARE = GaugeMetric(
     name="list_chi_square",

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from aggregator.ledger.acceptance import REASONS
 from aggregator.ledger.outcomes import PackOutcomes
 from aggregator.metrics import definitions
+from aggregator.metrics.change_metrics import ChangeMetrics
 from aggregator.metrics.estimate_metrics import EstimateMetrics
 from aggregator.metrics.privacy_metrics import PrivacyMetrics
 from aggregator.metrics.rejected_packs import OtherParameters, UnattributedRejections
@@ -48,6 +49,7 @@ class WorkerMetrics:
         self.canary_window_seconds = definitions.CANARY_WINDOW.register(self.registry)
         names = [collection.name for collection in collections.values()]
         self.estimates = EstimateMetrics(names, self.registry)
+        self.changes = ChangeMetrics(self.registry)
         self.privacy = PrivacyMetrics(self.registry)
         for collection in collections.values():
             self.privacy.show_collection(collection)

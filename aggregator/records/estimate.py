@@ -125,11 +125,15 @@ class EstimateRecord(msgspec.Struct, frozen=True):
     misfit_error: list[float] = []
     unreliable: list[bool] = []
     unexplained_bits: list[Bit] = []
+    low_all: list[float] = []
+    high_all: list[float] = []
+    unbiased: list[float] = []
 
     def __post_init__(self) -> None:
         columns = (self.frequency, self.count, self.std_error, self.low, self.high, self.significant)
-        of_rappor = [column for column in (self.misfit_error, self.unreliable) if column]
-        if any(len(column) != len(self.values) for column in (*columns, *of_rappor)):
+        optional = (self.misfit_error, self.unreliable, self.low_all, self.high_all, self.unbiased)
+        given = [column for column in optional if column]
+        if any(len(column) != len(self.values) for column in (*columns, *given)):
             raise ValueError("columns must have equal length")
         if not 0 <= self.window_start <= wire.MAX_WINDOW_START:
             raise ValueError(f"window_start must be in [0, {wire.MAX_WINDOW_START}], got {self.window_start}")

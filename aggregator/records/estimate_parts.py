@@ -43,6 +43,9 @@ def _join(parts: list[EstimateRecord]) -> EstimateRecord:
         significant=[each for part in parts for each in part.significant],
         misfit_error=[error for part in parts for error in part.misfit_error],
         unreliable=[each for part in parts for each in part.unreliable],
+        low_all=[end for part in parts for end in part.low_all],
+        high_all=[end for part in parts for end in part.high_all],
+        unbiased=[share for part in parts for share in part.unbiased],
         pair=_joined_pair([part.pair for part in parts if part.pair is not None]),
     )
 

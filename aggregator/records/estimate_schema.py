@@ -73,6 +73,11 @@ MEANINGS = {
     "stated: std_error is null, and the interval is from 0 to 1. Empty except for rappor.",
     "unexplained_bits": "Bits set more often than the values and evenly spread others explain, at most "
     "1,000; left out of the estimate. Empty except for rappor.",
+    "low_all": "Lower end of an interval of the share: those of all values of the collection hold all shares "
+    "at once with 95 %, so also those of a chosen few. Empty in records of older versions.",
+    "high_all": "Upper end of that interval.",
+    "unbiased": "Unconstrained estimate of the share, so it may be negative or above 1: averages over "
+    "windows are of these. Empty for numbers, and in records of older versions.",
     "unexplained_bits.cohort": "Cohort, from 0.",
     "unexplained_bits.bit": "Bit of the Bloom filter, from 0.",
     "quantiles.level": "Share of the true numbers that are below the quantile.",
@@ -132,7 +137,7 @@ LIMITS: dict[str, dict[str, Any]] = {
 }
 #: Constraints of each entry of a column.
 ENTRY_LIMITS: dict[str, dict[str, Any]] = {
-    **{name: {"minimum": 0, "maximum": 1} for name in ("frequency", "low", "high")},
+    **{name: {"minimum": 0, "maximum": 1} for name in ("frequency", "low", "high", "low_all", "high_all")},
     **{name: {"minimum": 0} for name in ("count", "std_error", "misfit_error")},
 }
 #: Types of parts of a record by the field that holds them, and constraints of their fields.

@@ -1,4 +1,4 @@
 """The latest estimates in memory, followed from the topic `estimates`.
 
-May import `topics` and `records`. Begin with `latest_estimates`.
+May import `topics`, `records`, `metrics` and `history`. Begin with `latest_estimates`.
 """

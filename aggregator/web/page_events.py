@@ -12,6 +12,7 @@ import msgspec
 
 from aggregator.deployment import ClientLimits
 from aggregator.records.estimate import EstimateRecord
+from aggregator.records.share_change import CHANGE_ALARMS_A_YEAR, ShareChange
 from aggregator.views.estimate_history import WINDOWS, EstimateHistory
 from aggregator.web.event_feed import EventFeed
 from aggregator.web.timing import DEFAULT, WebTiming
@@ -62,6 +63,11 @@ class PageFeed:
         for gone in sent.difference(starts):
             self.feed.forget(("window", record.collection, gone))
             sent.remove(gone)
+
+    def show_changes(self, collection: str, changes: Sequence[ShareChange]) -> None:
+        """Send the changes of a collection's shares that were found lately, by time."""
+        event = {"collection": collection, "a_year": CHANGE_ALARMS_A_YEAR, "changes": list(changes)}
+        self.feed.put(("changes", collection), event)
 
     async def run(self) -> None:
         """Send the status, and the limits once computed, until cancelled."""

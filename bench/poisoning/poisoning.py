@@ -28,7 +28,7 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.bloom import decode
 from estimators.decoding.design import bloom_design, even_column
 from estimators.decoding.sandwich_errors import fit
-from estimators.forgery_detectors import (
+from estimators.detectors.forgery import (
     change_p_value,
     change_p_values,
     cohort_p_value,

@@ -80,7 +80,11 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "compare": ("deploy.query.compare:compare", "Find which shares differ between two periods."),
         "export": ("deploy.query.export:export", "Write final estimates or windows to Parquet or CSV files."),
-        "detect": ("deploy.query.detect:detect", "Look for forged reports in past windows."),
+        "changes": (
+            "deploy.query.detectors.changes:changes",
+            "Find which shares changed, and when; intervals for every look.",
+        ),
+        "detect": ("deploy.query.detectors.detect:detect", "Look for forged reports in past windows."),
         "inspect": ("deploy.query.inspection.command:inspect", "Print the records of a topic, decoded."),
         "estimate": (
             "deploy.offline.estimate_rappor:estimate",

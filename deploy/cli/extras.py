@@ -12,6 +12,7 @@ EXTRAS = {
     "watch": "analysis",
     "rollup": "analysis",
     "decode": "analysis",
+    "changes": "analysis",
     "detect": "analysis",
     "compare": "analysis",
     "export": "analysis",

@@ -24,11 +24,22 @@ def record_of(names: Sequence[str], result: Estimate, name: str = "candidate") -
         "low": result.low.tolist(),
         "high": result.high.tolist(),
         "significant": result.significant.tolist(),
+        **_for_all(result),
         **_misfit(result),
         "other": other,
         "other_std_error": _finite(other_error),
         "diagnostics": result.diagnostics,
     }
+
+
+def _for_all(result: Estimate) -> dict[str, Any]:
+    """Return the ends of intervals for all values at once, and the unconstrained estimate."""
+    columns = {}
+    if result.for_all is not None:
+        columns = {"low_all": result.for_all.low.tolist(), "high_all": result.for_all.high.tolist()}
+    if result.unbiased is not None:
+        columns["unbiased"] = result.unbiased.tolist()
+    return columns
 
 
 def _misfit(result: Estimate) -> dict[str, Any]:

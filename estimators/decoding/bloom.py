@@ -18,7 +18,8 @@ from estimators.decoding.initial_guess import first_guess
 from estimators.decoding.likelihood import maximize
 from estimators.decoding.sandwich_errors import LeastSquares, fit
 from estimators.decoding.screening import estimate_beside, most_columns, screen
-from estimators.frequency.estimate import Estimate, Misfit, shown_interval
+from estimators.frequency.estimate import Estimate, Misfit
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.rappor import Rappor
@@ -125,7 +126,9 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     # What screening leaves out shifts thousands of candidates like noise: false ones are a share of them all.
     tested = np.hypot(of_all.sampling_error, of_all.shift)[:columns] if crowded else std_error
     tested = np.where(unreliable, np.inf, tested)
-    low, high = shown_interval(*unified_interval(estimate, std_error), frequency)
+    low, high, for_all = shown_intervals(
+        lambda level: unified_interval(estimate, std_error, level=level), frequency
+    )
     return Estimate(
         estimator="mle",
         reports=counts.reports,
@@ -137,6 +140,8 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
         other=_other(squares, bits) if background else None,
         diagnostics=diagnostics,
         misfit=Misfit(of_all.misfit_error[:columns], unreliable, bits.left_out.reshape(counts.ones.shape)),
+        unbiased=estimate,
+        for_all=for_all,
     )
 
 

@@ -1,6 +1,7 @@
 """The result of every estimator: frequencies with standard errors, 95 % intervals and significance."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,13 @@ class QuantileEstimate:
     value: float
     low: float
     high: float
+
+
+class IntervalEnds(NamedTuple):
+    """Lower and upper ends of n intervals, float64 arrays (n,), fractions."""
+
+    low: FloatArray
+    high: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +168,10 @@ class Estimate:
         those of frequent candidates; only for local hashing.
     pair : margins, conditional shares and the test of independence; only for a pair of fields.
     misfit : what strings outside the candidates do to the estimate; only for Bloom RAPPOR.
+    unbiased : float64 array (n,), the unconstrained estimate, so entries may be negative or above 1; means
+        over windows are of these. None if not computed.
+    for_all : ends, within [0, 1] and beyond `low` and `high`, of intervals that hold all n true shares
+        at once with 95 %. None if not computed.
     """
 
     estimator: str
@@ -176,6 +188,8 @@ class Estimate:
     supports: NDArray[np.int64] | None = None
     pair: PairEstimate | None = None
     misfit: Misfit | None = None
+    unbiased: FloatArray | None = None
+    for_all: IntervalEnds | None = None
 
     @property
     def count(self) -> FloatArray:

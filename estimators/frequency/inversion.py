@@ -6,6 +6,8 @@ from typing import Self
 import numpy as np
 
 from estimators.arrays import FloatArray
+from estimators.frequency.estimate import IntervalEnds
+from estimators.frequency.intervals.acceptance import LEVEL
 from estimators.frequency.intervals.score import ScoreTest
 from estimators.mechanisms.channels import BitChannel, SymmetricChannel
 from estimators.mechanisms.hashing.function_pool import FunctionPool
@@ -72,19 +74,20 @@ class Inversion:
         variance = (1 - inside) * self.miss * (1 - self.miss) + inside * self.hit * (1 - self.hit)
         return np.sqrt(variance / reports) / self.contrast
 
-    def score_interval(self, inverted: FloatArray, reports: int) -> tuple[FloatArray, FloatArray]:
-        """Return the 95 % interval of every share: all f in [0, 1] whose test accepts x, see `ScoreTest`.
+    def score_interval(self, inverted: FloatArray, reports: int, level: float = LEVEL) -> IntervalEnds:
+        """Return the interval of every share: all f in [0, 1] whose test accepts x, see `ScoreTest`.
 
         Parameters
         ----------
         inverted : float64 array (n,), x, from `frequency`.
         reports : N, >= 1.
+        level : probability of covering the true share, in [0.9, 1).
 
         Returns
         -------
         low and high, float64 arrays (n,), fractions, 0 <= low < high <= 1.
         """
-        return self.score_test(reports).interval(inverted)
+        return self.score_test(reports).interval(inverted, level)
 
     def score_test(self, reports: int) -> ScoreTest:
         """Return the test of a share by the count of its bucket, the sum of two binomials.

@@ -2,13 +2,15 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Estimate, count_reports, shown_interval
+from estimators.frequency.estimate import Estimate, count_reports
 from estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, binomial_tail
 from estimators.frequency.simplex import project_to_simplex
@@ -65,7 +67,11 @@ def estimate(
         diagnostics = {"residual": update.residual, "iterations": update.iterations}
     else:
         frequency = _CLOSED_FORMS[estimator](counts, mechanism)
-    low, high = shown_interval(*inversion.score_interval(inverted, reports), frequency)
+    low, high, for_all = shown_intervals(
+        partial(inversion.score_interval, inverted, reports),
+        frequency,
+        free=1 if mechanism.k == 2 else None,  # the other share is 1 minus this one, and so are its ends
+    )
     return Estimate(
         estimator=estimator,
         reports=reports,
@@ -75,6 +81,8 @@ def estimate(
         high=high,
         significant=benjamini_hochberg(binomial_tail(counts, reports, mechanism.q)),
         diagnostics=diagnostics,
+        unbiased=inverted,
+        for_all=for_all,
     )
 
 

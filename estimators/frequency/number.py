@@ -12,8 +12,8 @@ from estimators.frequency.estimate import (
     QuantileEstimate,
     ScalarEstimate,
     count_reports,
-    shown_interval,
 )
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.quantile_cells import quantile_cells
 from estimators.frequency.intervals.two_masses import QuadraticLoss
 from estimators.frequency.intervals.unified import unified_interval
@@ -85,7 +85,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     around = neighbour_weights(mechanism.steps)
     error = _noise(around @ effect, first, reports, mechanism)
     means = around @ corrected
-    low, high = shown_interval(*unified_interval(means, error), first)
+    low, high, for_all = shown_intervals(lambda level: unified_interval(means, error, level=level), first)
     found_cells = quantile_cells(_loss(first, shares, reports, mechanism), LEVELS)
     centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
     of_mean = float(_noise((centres @ effect)[None], first, reports, mechanism)[0])
@@ -103,6 +103,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
             _quantile(level, first, cells, mechanism)
             for level, cells in zip(LEVELS, found_cells, strict=True)
         ),
+        for_all=for_all,
     )
 
 

@@ -68,7 +68,8 @@ def test_newest_revision_wins_in_any_order() -> None:
 
 
 def test_records_may_have_different_numbers_of_values() -> None:
-    columns = {name: getattr(FIRST, name)[:2] for name in ("values", *FIGURES)}
+    names = ("values", *FIGURES, "low_all", "high_all", "unbiased")
+    columns = {name: getattr(FIRST, name)[:2] for name in names}
     short = changed(FIRST, window_start=T0 + 10, window_end=T0 + 20, **columns)
     last = changed(FIRST, window_start=T0 + 20, window_end=T0 + 30, reports=9)
     for records in (

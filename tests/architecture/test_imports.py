@@ -39,7 +39,7 @@ MOST_ROOMS = 12
 ORDER = {
     "estimators": (
         "errors", "arrays", "mechanisms", "collection", "frequency", "decoding", "accounting", "canary",
-        "canary_fit", "forgery_detectors", "planning", "rollup",
+        "canary_fit", "detectors", "planning", "rollup",
     ),
     "producers": (
         "errors", "wire", "concurrency", "metrics", "transport", "randomization", "storage", "budget",

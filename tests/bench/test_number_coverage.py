@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bench.estimators.number_coverage import (
+from bench.estimators.numbers.number_coverage import (
     LEVELS,
     NAMES,
     SHAPES,

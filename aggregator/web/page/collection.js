@@ -2,6 +2,7 @@
 // Rule 1: all parts show one window: the newest one, or one that people have chosen.
 // Rule 2: a section that is far from being seen is not drawn.
 
+import { drawChanges } from "./changes.js";
 import { createComparison, restoreComparison, updateComparison } from "./compare/comparison.js";
 import { drawDensity } from "./density.js";
 import { cloneTemplate, setTexts } from "./dom.js";
@@ -117,6 +118,11 @@ function downloadShown({ estimate, table, section }) {
 function lastFinal({ windows, newest }) {
   const ends = Array.from(windows.values()).filter(({ final }) => final).map(({ window_end }) => window_end);
   return ends.length > 0 ? Math.max(...ends) : newest.final ? newest.window_end : newest.window_start;
+}
+
+/** Shares that changed lately; the worker sends them after each look. */
+export function showChanges(view, event) {
+  drawChanges(view.section.querySelector(".share-changes"), event);
 }
 
 /** Forgets the windows of a former connection; the worker sends those that it knows. */

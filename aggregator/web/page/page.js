@@ -5,7 +5,8 @@
 import { choose, keeperOf, linkOf, openChoices } from "./choice/choices.js";
 import { createList, drawList, drawStates } from "./choice/collection_list.js";
 import {
-  addWindow, createView, describe, forgetWindows, restoreView, showEstimate, showLimits, showNear, showStaleness,
+  addWindow, createView, describe, forgetWindows, restoreView, showChanges, showEstimate, showLimits, showNear,
+  showStaleness,
 } from "./collection.js";
 import { placeChildren, setText } from "./dom.js";
 import { formatMoment, formatPacks, formatReasons } from "./format.js";
@@ -41,6 +42,7 @@ const follow = followEvents({
   },
   estimate: (estimate) => inView(estimate.collection, (view) => showEstimate(view, estimate)),
   window: (point) => inView(point.collection, (view) => addWindow(view, point)),
+  changes: (event) => inView(event.collection, (view) => showChanges(view, event)),
   status: drawStatus,
 }, {
   opening: () => showStatus("connecting", "Connecting"),

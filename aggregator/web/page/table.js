@@ -3,6 +3,7 @@
 // Rule 2: the named values set the axis; a longer bar of unexplained reports is cut off there, and marked.
 
 import { drawAxis } from "./axis.js";
+import { createForAll, withIntervals } from "./for_all.js";
 import { formatInterval, formatPercent, formatWhole, percentDigits } from "./format.js";
 import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
 import { createPaging, pageOf, restorePaging } from "./rows/paging.js";
@@ -26,13 +27,14 @@ export function createTable(root, keep, redraw) {
   view.search = createSearch(root.querySelector(".search"), keep, "search", draw);
   view.sorting = createSorting(root, keep, draw);
   view.paging = createPaging(root.querySelector(".paging"), keep, "rows", draw);
+  view.forAll = createForAll(root, () => updateTable(view, view.estimate));
   new ResizeObserver(() => redrawAxis(view)).observe(root.querySelector(".axis"));
   return view;
 }
 
 export function updateTable(view, estimate) {
   view.estimate = estimate;
-  view.order = rankValues(readEntries(estimate), view.order);
+  view.order = rankValues(readEntries(withIntervals(view.forAll, estimate)), view.order);
   drawTable(view);
 }
 

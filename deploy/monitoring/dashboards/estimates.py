@@ -38,6 +38,7 @@ def estimates() -> Dashboard:
             "Newest window": (_newest(), *_behind()),
             "Lists of candidates": (_list_fit(), _unexplained()),
             "History": (_leading(), _other(), _one_value()),
+            "Changes": (_change(), _changed_since()),
             "Numbers": (_distribution(), _mean(), _quantiles(), *_quantile_ends()),
             "Pairs": (_independence(),),
         },
@@ -167,6 +168,24 @@ def _quantile_ends() -> Panels:
         ).span(12)
         for title, metric in ends.items()
     )
+
+
+def _change() -> timeseries.Panel:
+    ends = {
+        "change": definitions.SHARE_CHANGE,
+        "low": definitions.SHARE_CHANGE_LOW,
+        "high": definitions.SHARE_CHANGE_HIGH,
+    }
+    queries = {f"{{{{value}}}} {name}": largest("value", each, COLLECTION) for name, each in ends.items()}
+    question = "Which shares changed lately, and by how much? Nothing is shown while none has."
+    return lines("Changes of shares", described(question, *ends.values()), SHARE, queries).span(12)
+
+
+def _changed_since() -> timeseries.Panel:
+    metric = definitions.SHARE_CHANGE_SINCE
+    queries = {"{{value}}": f"1000 * {largest('value', metric, COLLECTION)}"}
+    question = "Since when has each of them been another?"
+    return lines("Changed since", described(question, metric), "dateTimeAsIso", queries).span(12)
 
 
 def _independence() -> timeseries.Panel:

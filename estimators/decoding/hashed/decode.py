@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from estimators.arrays import FloatArray
 from estimators.decoding.hashed.collisions import concentration
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
-from estimators.frequency.estimate import Estimate, count_reports, shown_interval
+from estimators.frequency.estimate import Estimate, count_reports
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
@@ -88,7 +89,9 @@ def decode_words(
     std_error = np.hypot(np.hypot(noise, collisions), _sampling_error(inverted, reports, sampled))
     of_absent = np.hypot(channel.std_error(np.zeros(1), reports), collisions)
     frequency = np.clip(inverted, 0, 1)
-    low, high = shown_interval(*unified_interval(inverted, std_error), frequency)
+    low, high, for_all = shown_intervals(
+        lambda level: unified_interval(inverted, std_error, level=level), frequency
+    )
     other, error = share_of_others(counts, words, functions, inverted, collisions)
     return Estimate(
         estimator="inv",
@@ -101,6 +104,8 @@ def decode_words(
         supports=np.rint(reports * (mechanism.miss + mechanism.contrast * inverted)).astype(np.int64),
         other=(other, float(np.hypot(error, _sampling_error(np.array([other]), reports, sampled)[0]))),
         diagnostics={"concentration": shared, "collision_error": collisions},
+        unbiased=inverted,
+        for_all=for_all,
     )
 
 

@@ -1,11 +1,15 @@
 """Frequencies of buckets from the bit counts of one-hot and k-hot RAPPOR reports, by maximum likelihood."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
 from estimators.decoding.bit_rates import extract_rates
-from estimators.frequency.estimate import Estimate, shown_interval
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.intervals.for_all import shown_intervals
+from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, binomial_tail
 from estimators.mechanisms.channels import BitChannel
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -45,7 +49,8 @@ def decode_hot(
     rates = extract_rates(ones, cohort_sizes, mechanism)
     reports = int(cohort_sizes[0])
     frequency = most_likely_shares(ones[0] / reports, mechanism, mechanism.hot)
-    low, high = shown_interval(rates.low[0], rates.high[0], frequency)
+    channel, rate = Inversion.of_bit(mechanism), rates.rate[0]
+    low, high, for_all = shown_intervals(partial(channel.score_interval, rate, reports), frequency)
     return Estimate(
         estimator="mle",
         reports=reports,
@@ -54,6 +59,8 @@ def decode_hot(
         low=low,
         high=high,
         significant=benjamini_hochberg(binomial_tail(ones[0], reports, mechanism.p_star)),
+        unbiased=rate,
+        for_all=for_all,
     )
 
 

@@ -1,15 +1,13 @@
-"""95 % intervals of shares from counts of reports, whose variance depends on the share."""
+"""Intervals of shares, by default of 95 %, from counts of reports, whose variance depends on the share."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from estimators.arrays import FloatArray
-from estimators.frequency.intervals.acceptance import radius_of, region_of
-
-# (z² - 1) / 6 at z = 1.645: the shift of that quantile by a skewness, in units of third over second cumulant.
-_SKEW_SHIFT = 0.28426
+from estimators.frequency.estimate import IntervalEnds
+from estimators.frequency.intervals.acceptance import LEVEL, quantile_of, radius_of, region_of
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,13 @@ class ScoreTest:
         inside = np.clip(share, 0, 1)
         return np.sqrt((1 - inside) * self.at_0 + inside * self.at_1)
 
-    def interval(self, estimate: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def interval(self, estimate: FloatArray, level: float = LEVEL) -> IntervalEnds:
         """Return the lowest and highest accepted share of every estimate.
 
         Parameters
         ----------
         estimate : float64 array (n,), unbiased, so it may be negative or above 1.
+        level : probability of covering the true share, in [0.9, 1).
 
         Returns
         -------
@@ -65,32 +64,34 @@ class ScoreTest:
         (1927); Abramowitz, Stegun (1972), 26.2.49.
         """
         distinct = np.unique(estimate)
-        share = self._grid()
+        share = self._grid(quantile_of(level))
         error = self.std_error(share)
         scaled, most = share / error, 1 / error
-        radius = radius_of(scaled, most)
+        radius = radius_of(scaled, most, level)
         below, above = region_of(scaled, most, radius)
-        more_below = self._extension(scaled - below, error, -self.skew_1)
-        more_above = self._extension(above - scaled, error, self.skew_0)
+        more_below = self._extension(scaled - below, error, -self.skew_1, level)
+        more_above = self._extension(above - scaled, error, self.skew_0, level)
         lower = np.array([below * error - more_below, radius, more_below])
         upper = np.array([1 - above * error - more_above, radius, more_above])  # in shares of all others
         high = _highest(distinct, lower[:, 1:], self.at_0, self.at_1)
         low = 1 - _highest(1 - distinct, upper[:, -2::-1], self.at_1, self.at_0)
         place = np.searchsorted(distinct, estimate)
-        return low[place], high[place]
+        return IntervalEnds(low[place], high[place])
 
-    def _grid(self) -> FloatArray:
-        """Shares from 0 to 1, dense within 2 standard errors of both, float64 (n,), ascending."""
-        distance = np.linspace(0.02, 2, 100)
+    def _grid(self, quantile: float) -> FloatArray:
+        """Shares from 0 to 1, dense within the quantile of both, float64 (n,), ascending."""
+        distance = np.linspace(0.02, quantile + 0.04, 100)
         from_0 = _share_at(distance, self.at_0, self.at_1)
         from_1 = 1 - _share_at(distance, self.at_1, self.at_0)
         return np.unique(np.clip(np.concatenate([np.linspace(0, 1, 33), from_0, from_1]), 0, 1))
 
-    def _extension(self, distance: FloatArray, error: FloatArray, skew: float) -> FloatArray:
+    def _extension(self, distance: FloatArray, error: FloatArray, skew: float, level: float) -> FloatArray:
         """Return how far an end of the region is moved outwards, in shares; `skew` is positive outwards."""
-        one_sided: FloatArray = np.clip(ndtr(-distance) / 0.025 - 1, 0, 1)
+        one_sided: FloatArray = np.clip(2 * ndtr(-distance) / (1 - level) - 1, 0, 1)
         rough = np.minimum((self.step / error) ** 2, 0.5)
-        return self.step * (np.maximum(one_sided / 2, rough) + one_sided * _SKEW_SHIFT * skew)
+        # The shift of the one-sided quantile z by a skewness, in units of third over second cumulant.
+        shift = (float(ndtri(level)) ** 2 - 1) / 6
+        return self.step * (np.maximum(one_sided / 2, rough) + one_sided * shift * skew)
 
 
 def _share_at(distance: FloatArray, at_0: float, at_1: float) -> FloatArray:

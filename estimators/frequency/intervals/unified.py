@@ -1,26 +1,32 @@
-"""95 % intervals of shares from normal estimates with known standard errors."""
+"""Intervals of shares, by default of 95 %, from normal estimates with known standard errors."""
 
 from functools import cache
 
 import numpy as np
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.frequency.intervals.acceptance import is_accepted, radius_of, region_of
+from estimators.frequency.estimate import IntervalEnds
+from estimators.frequency.intervals.acceptance import (
+    LEVEL,
+    is_accepted,
+    quantile_of,
+    radius_of,
+    region_of,
+)
 
 # Bisections of an interval's end: to 1e-15 of the range.
 _HALVINGS = 50
 
 
 def unified_interval(
-    estimate: FloatArray, std_error: FloatArray, most: float = 1.0
-) -> tuple[FloatArray, FloatArray]:
-    """Return the 95 % interval of Feldman and Cousins of every share.
+    estimate: FloatArray, std_error: FloatArray, most: float = 1.0, level: float = LEVEL
+) -> IntervalEnds:
+    """Return the interval of Feldman and Cousins of every share.
 
-    It covers every share in [0, most] with 95 %, if the errors are normal. It is one-sided if the estimate is
-    less than 1.645 standard errors above 0 or below `most`, and estimate ± 1.96 standard errors if it is more
-    than 3.92 away from both. It holds the estimate clipped to [0, most]. Its width is never 0: the upper end
-    of an estimate of -x standard errors approaches 1.35 / x of them.
+    It covers every share in [0, most] with the probability `level`, if the errors are normal. At 95 % it is
+    one-sided if the estimate is less than 1.645 standard errors above 0 or below `most`, and estimate ± 1.96
+    standard errors if it is more than 3.92 away from both. It holds the estimate clipped to [0, most]. Its
+    width is never 0: the upper end of an estimate of -x standard errors approaches 1.35 / x of them.
 
     An estimate that was clipped to [0, most] gets the same interval or a wider one, which covers shares less
     than 1.96 standard errors from a boundary with 95 to 97.5 %.
@@ -30,6 +36,7 @@ def unified_interval(
     estimate : float64 array (n,), unbiased, so it may be negative or above `most`.
     std_error : float64 array (n,), > 0; inf where nothing is known.
     most : largest possible share, > 0.
+    level : probability of covering the true share, in [0.9, 1).
 
     Returns
     -------
@@ -41,48 +48,50 @@ def unified_interval(
     is_known = np.isfinite(std_error)
     error = std_error[is_known]
     x, bound = estimate[is_known] / error, most / error
-    high[is_known] = most * _upper_end(x, bound)
-    low[is_known] = most * (1 - _upper_end(bound - x, bound))
-    return low, high
+    high[is_known] = most * _upper_end(x, bound, level)
+    low[is_known] = most * (1 - _upper_end(bound - x, bound, level))
+    return IntervalEnds(low, high)
 
 
-def _upper_end(estimate: FloatArray, most: FloatArray) -> FloatArray:
+def _upper_end(estimate: FloatArray, most: FloatArray, level: float) -> FloatArray:
     """Return the upper end over B; estimates and B, float64 arrays (n,), in standard errors.
 
-    If B is at least 3.92, the regions of shares below B / 2 do not depend on B, and those above are their
-    mirror images. The end solves x = m - r, or, for x < 0, x = (m - r² / m) / 2, with r from a table.
+    If B is at least twice the quantile (3.92 for 95 %), the regions of shares below B / 2 do not depend on B,
+    and those above are their mirror images. The end solves x = m - r, or, for x < 0, x = (m - r² / m) / 2,
+    with r from a table.
     """
-    below, above, radius = _table()
+    below, above, radius = _table(level)
     is_negative = estimate < 0
     found = np.where(
         is_negative, np.interp(estimate, below, radius), np.interp(most - estimate, above, radius)
     )
     falling = found**2 / (np.sqrt(estimate**2 + found**2) + np.abs(estimate))
     end = np.minimum(np.where(is_negative, falling, estimate + found) / most, 1)
-    is_wide = most < 2 * QUANTILE_975
-    end[is_wide] = _bisected_end(estimate[is_wide], most[is_wide])
+    is_wide = most < 2 * quantile_of(level)
+    end[is_wide] = _bisected_end(estimate[is_wide], most[is_wide], level)
     return end
 
 
 @cache
-def _table() -> tuple[FloatArray, FloatArray, FloatArray]:
+def _table(level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Both ends and the radius of regions far from the upper boundary, by ascending share.
 
     Shares below 0.2, with a lower end below -6, have the radius at 0: of a normal, 1e-9 is below -6.
     """
-    share = np.linspace(0.2, 2, 721)
-    most = np.full(len(share), 4 * QUANTILE_975)
-    radius = radius_of(share, most)
+    quantile = quantile_of(level)
+    share = np.linspace(0.2, quantile + 0.04, 721)
+    most = np.full(len(share), 4 * quantile)
+    radius = radius_of(share, most, level)
     below, above = region_of(share, most, radius)
     return below, above, radius
 
 
-def _bisected_end(estimate: FloatArray, most: FloatArray) -> FloatArray:
+def _bisected_end(estimate: FloatArray, most: FloatArray, level: float) -> FloatArray:
     """Return the largest accepted share over B: all below it, down to the best share, are accepted too."""
     low, high = np.clip(estimate / most, 0, 1), np.ones(len(estimate))
-    accepted = is_accepted(estimate, most, most)
+    accepted = is_accepted(estimate, most, most, level)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        inside = is_accepted(estimate, middle * most, most)
+        inside = is_accepted(estimate, middle * most, most, level)
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.where(accepted, 1, high)

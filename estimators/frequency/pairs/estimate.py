@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
 from estimators.frequency import krr
-from estimators.frequency.estimate import Estimate, PairEstimate, count_reports, shown_interval
+from estimators.frequency.estimate import Estimate, PairEstimate, count_reports
+from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.pairs.conditional import given_first, given_second
 from estimators.frequency.pairs.independence import independence_test
@@ -45,7 +46,9 @@ def estimate_pair(counts: NDArray[np.int64], mechanism: PairKRR) -> Estimate:
     unconstrained = inverted(table / reports, mechanism)
     error = std_error(unconstrained, reports, mechanism)
     frequency = found.table.ravel()
-    low, high = shown_interval(*unified_interval(unconstrained.ravel(), error.ravel()), frequency)
+    low, high, for_all = shown_intervals(
+        lambda level: unified_interval(unconstrained.ravel(), error.ravel(), level=level), frequency
+    )
     margins = (
         krr.estimate(table.sum(axis=1), mechanism.first),
         krr.estimate(table.sum(axis=0), mechanism.second),
@@ -71,6 +74,8 @@ def estimate_pair(counts: NDArray[np.int64], mechanism: PairKRR) -> Estimate:
             given_second(*arguments),
             independence_test(table),
         ),
+        unbiased=unconstrained.ravel(),
+        for_all=for_all,
     )
 
 

@@ -17,8 +17,12 @@ FIELDS = {
     "packs", "rejected", "mechanism", "estimator", "epsilon", "values", "frequency", "count", "std_error",
     "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts", "mean",
     "quantiles", "pair", "misfit_error", "unreliable", "unexplained_bits",
+    "low_all", "high_all", "unbiased",
 }  # fmt: skip
-COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
+COLUMNS = (
+    "values", "frequency", "count", "std_error", "low", "high", "significant",
+    "low_all", "high_all", "unbiased",
+)  # fmt: skip
 
 
 def fruit_record(*, final: bool = False, packs: int = 3) -> EstimateRecord:

@@ -15,6 +15,7 @@ def part(number: int, parts: int = 3, **changed: object) -> EstimateRecord:
     """One of the three values of the estimate."""
     only = slice(number - 1, number)
     columns = ("values", "frequency", "count", "std_error", "low", "high", "significant")
+    columns += ("low_all", "high_all", "unbiased")
     cut = {name: getattr(WHOLE, name)[only] for name in columns}
     other = WHOLE.other if number == parts else Other(1.0, 1.0)
     fields = cut | {"part": number, "parts": parts, "omitted": parts - number, "other": other}

@@ -103,7 +103,7 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
         "init dev demo broker topics aggregate edge relay produce canary spent ready watch inspect rollup "
-        "decode detect compare export replay retire check estimate account plan doctor"
+        "decode changes detect compare export replay retire check estimate account plan doctor"
     )
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)

@@ -15,7 +15,7 @@ from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
 from bench.poisoning.forgeries import SeededWords, krr_window, rappor_window
 from deploy.config.file import load
-from deploy.query.detect import detect
+from deploy.query.detectors.detect import detect
 from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from producers import wire
 from producers.randomization.randomizers import instantaneous, permanent

@@ -63,8 +63,8 @@ def test_frequent_strings_of_a_past_period_are_found(broker: str, tmp_path: Path
         frequency, std_error = shares[text]
         assert abs(frequency - share) < 6 * std_error, text
         assert std_error < 0.02
-    # The others share 5 bytes and have a digit for the sixth. Of about 14 finds, 5 % are expected to be false:
-    # more than 8 with a probability below 1e-6.
+    # The others share 5 bytes and have a digit for the sixth. Of about 14 finds, 5 % are expected to be
+    # false: more than 8 with a probability below 1e-6.
     assert len([each for each in shares.keys() - truth.keys() if each[:5] != "rare "]) <= 8
     whole = dict(zip(found["texts"], found["whole"], strict=True))
     assert [whole[text] for text in truth] == [False, True, False, True]

@@ -142,6 +142,8 @@ def estimate_of(collection: Collection = FRUIT) -> EstimateRecord:
 
 def changed(record: EstimateRecord, **fields: object) -> EstimateRecord:
     """Return a record with other fields."""
+    if len(fields.get("values", record.values)) != len(record.values):  # type: ignore[arg-type]
+        fields = {"low_all": [], "high_all": [], "unbiased": []} | fields
     return msgspec.structs.replace(record, **fields)
 
 

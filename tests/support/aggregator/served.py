@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -12,6 +12,7 @@ import pytest
 from aggregator.deployment import ClientLimits
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.records.estimate import EstimateRecord, encode_estimate
+from aggregator.records.share_change import ShareChange
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.views.latest_estimates import successor_due
 from aggregator.web import server as web
@@ -58,6 +59,10 @@ class Served:
                     self.server.page.show(taken)
 
         asyncio.run_coroutine_threadsafe(take_all(), self._loop).result(DEADLINE_SECONDS)
+
+    def change(self, collection: str, changes: Sequence[ShareChange]) -> None:
+        """Show these changes of a collection's shares."""
+        self._loop.call_soon_threadsafe(self.server.page.show_changes, collection, changes)
 
     @contextmanager
     def serving(self, port: int = 0) -> Iterator["Served"]:

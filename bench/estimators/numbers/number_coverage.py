@@ -1,6 +1,6 @@
 """Coverage of the 95 % intervals of numbers by simulation, and their errors, on a grid, as a table.
 
-    python -m bench.estimators.number_coverage
+    python -m bench.estimators.numbers.number_coverage
 
 The true numbers of a cell stay the same in all its runs; only the noise of the randomization is drawn anew.
 Jagged shapes are air times of real flights; numbers of which two fifths are rounded to a tenth of the range;
@@ -30,7 +30,7 @@ LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 NAMES = ("step", "mean", *(f"{level:g}" for level in LEVELS))
 STEPS = 256
 RUNS = 100
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The estimate of numbers beside the published EM with smoothing, on the same reports, and other weights.
 
-    python -m bench.estimators.number_methods
+    python -m bench.estimators.numbers.number_methods
 
 The published method smooths by 1/4 at each step, whatever the reports, and stops when a step gains less than
 .001 of log-likelihood or changes less than one report. So part of its smoothing is that it stops early.
@@ -13,7 +13,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.number_coverage import numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
 from estimators.arrays import FloatArray
 from estimators.frequency.smoothed_em import onto_truth, report_rates, smoothed_em, smoothing_weight
 from estimators.mechanisms.square_wave import SquareWave
@@ -25,7 +25,7 @@ SHAPES = ("Beta(5, 2)", "two peaks", "exponential", "air time", "rounded")
 FACTORS = (0.5, 2.0)
 MOST_STEPS, LEAST_GAIN = 10_000, 1e-3
 RUNS = 50
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 Method = Callable[[NDArray[np.int64], SquareWave], FloatArray]
 

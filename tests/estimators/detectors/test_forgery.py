@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson_binom
 
-from estimators.forgery_detectors import (
+from estimators.detectors.forgery import (
     LEAST_EXPECTED,
     change_p_value,
     change_p_values,

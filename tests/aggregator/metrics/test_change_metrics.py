@@ -1,0 +1,27 @@
+"""Exported changes: the newest of each value, until none is left."""
+
+from prometheus_client import CollectorRegistry
+
+from aggregator.metrics.change_metrics import ChangeMetrics
+from aggregator.records.share_change import ShareChange
+
+
+def change(value: str, since: int, size: float) -> ShareChange:
+    return ShareChange(value, since, since + 30, 0.1, 0.1 + size, size, size - 0.01, size + 0.01)
+
+
+def test_newest_change_of_each_value_is_exported() -> None:
+    registry = CollectorRegistry()
+    metrics = ChangeMetrics(registry)
+
+    def shown(figure: str, value: str) -> float | None:
+        labels = {"collection": "fruit", "value": value}
+        return registry.get_sample_value(f"deniable_share_change_{figure}", labels)
+
+    assert shown("ratio", "fig") is None
+    metrics.show("fruit", [change("fig", 100, 0.05), change("kiwi", 100, -0.04), change("fig", 300, -0.02)])
+    assert [shown("ratio", value) for value in ("fig", "kiwi")] == [-0.02, -0.04]
+    assert shown("since_timestamp_seconds", "fig") == 300
+    assert (shown("low_ratio", "kiwi"), shown("high_ratio", "kiwi")) == (-0.05, -0.03)
+    metrics.show("fruit", [])
+    assert shown("ratio", "fig") is None
