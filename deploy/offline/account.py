@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -114,9 +115,15 @@ def account(
     Example: deniable account --mechanism k-rr --k 16 --epsilon 1 --reports 5
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    if set(given) - OPTIONAL.get(mechanism, set()) != set(PARAMETERS[mechanism]):
-        wanted = " ".join(f"--{name.replace('_', '-')}" for name in PARAMETERS[mechanism])
-        raise click.UsageError(f"--mechanism {mechanism} takes exactly {wanted}")
+    wanted, usable = PARAMETERS[mechanism], (*PARAMETERS[mechanism], *OPTIONAL.get(mechanism, ()))
+    missing = [name for name in wanted if name not in given]
+    surplus = [name for name in given if name not in usable]
+    if missing or surplus:
+        wrong = ([f"{_options(missing)} missing"] if missing else []) + (
+            [f"{_options(surplus)} too many"] if surplus else []
+        )
+        takes = f"--mechanism {mechanism} takes exactly {_options(wanted)}"
+        raise click.UsageError(f"{takes}: {', '.join(wrong)} (see --help)")
     try:
         built = _mechanism(mechanism, given)
         memoized = memoized or _always_memoizes(built)
@@ -145,6 +152,10 @@ def account(
     click.echo(_table(asked, found, reports, budget, delta, most_reports(asked, memoized)))
     if shuffled is not None:
         click.echo("\n".join(shuffled_lines(found, shuffled, reports, delta)))
+
+
+def _options(names: Iterable[str]) -> str:
+    return " ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def _mechanism(name: str, given: dict[str, float]) -> Mechanism:

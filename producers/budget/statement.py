@@ -81,7 +81,10 @@ class Statements:
         cannot be read, or is not that of the store.
         """
         path = data_dir / STORE_NAME
-        unused = StoreError(f"store {path}: there is none; no producer has used this folder")
+        unused = StoreError(
+            f"store {path}: there is none; no producer has used this folder: run one, or name another folder "
+            "(--data-dir)"
+        )
         if not (path.exists() and path.stat().st_size):  # Store would initialize an empty file
             raise unused
         secret = read_secret(secret_file)

@@ -172,8 +172,8 @@ def test_a_bad_parameter_is_wrong_usage(line: str, message: str) -> None:
         ("--reports 5", "Missing option '--mechanism'"),
         (K_RR, "give either --reports N or --budget E"),
         (f"{K_RR} --reports 5 --budget 1", "give either --reports N or --budget E"),
-        ("--mechanism k-rr --k 16 --reports 5", "--mechanism k-rr takes exactly --k --epsilon"),
-        (f"{K_RR} --f 0.5 --reports 5", "--mechanism k-rr takes exactly --k --epsilon"),
+        ("--mechanism k-rr --k 16 --reports 5", "takes exactly --k --epsilon: --epsilon missing (see"),
+        (f"{K_RR} --f 0.5 --reports 5", "--mechanism k-rr takes exactly --k --epsilon: --f too many"),
         (f"{K_RR} --reports many", "'many' is not a valid integer"),
     ],
 )

@@ -139,7 +139,8 @@ def test_unreadable_file_is_one_line(folder: Path) -> None:
     assert (ended.returncode, ended.stdout) == (1, b"")
     assert (
         ended.stderr
-        == b"Error: store none/producer.sqlite: there is none; no producer has used this folder\n"
+        == b"Error: store none/producer.sqlite: there is none; no producer has used this folder: run one, "
+        b"or name another folder (--data-dir)\n"
     )
     assert not (folder / "none").exists()
 
