@@ -19,7 +19,7 @@ const rounded = (number, step) => Number(number.toPrecision(15)).toFixed(Math.ma
  * `valueOf` makes a value for the client of the chosen places, or of a text; `rows`: how many buckets the report has,
  * or nothing if it is bits; `labelOf` a bucket; `compared`: buckets to compare a value with, else texts are typed;
  * `noteOf` a true row; `shape` of a report; `isOrdered`: its buckets have an order;
- * `isFresh`: there is no permanent step.
+ * `isFresh`: there is no permanent step; `levels`: how many lengths of prefixes the devices are divided into.
  */
 export function kindOf(entry, examples = WORDS) {
   const { mechanism } = entry, { kind } = mechanism;
@@ -89,6 +89,13 @@ const KINDS = {
     noteOf: (truth) => `${onesOf(truth)} of ${count(buckets)} bits, one for each value${hot > 1 ? `; at most ${hot} are reported` : ""}.`,
     shape: `${8 * Math.ceil(buckets / 8)} bits`,
   }),
+};
+KINDS["prefix-tree"] = (entry, mechanism, examples) => {
+  const lengths = mechanism.lengths.split(" ");
+  return {
+    ...KINDS["local-hash"](entry, mechanism, examples), levels: lengths.length,
+    noteOf: (_, value, level) => `This device reports the first ${lengths[level]} bytes of a text: of “${value}”, one of ${count(mechanism.hash_functions)} public functions puts them into the bucket, as it does one in ${mechanism.hash_buckets}.`,
+  };
 };
 KINDS["k-rr-longitudinal"] = KINDS["k-rr"];
 KINDS["local-hash-longitudinal"] = KINDS["local-hash"];

@@ -27,7 +27,7 @@ const OF_BUCKETS = {
     ofValues(hash_buckets, { permanent_threshold, ...thresholds })[truth === report ? 0 : 1] / (permanent_threshold === undefined ? hash_functions : 1),
   "k-rr": (mechanism, truth, report) => ofValues(mechanism.k, mechanism)[truth === report ? 0 : 1],
 };
-OF_BUCKETS["local-hash-longitudinal"] = OF_BUCKETS["local-hash"];
+OF_BUCKETS["prefix-tree"] = OF_BUCKETS["local-hash-longitudinal"] = OF_BUCKETS["local-hash"];
 OF_BUCKETS["k-rr-longitudinal"] = OF_BUCKETS["k-rr"];
 
 /** Probability of a 1 where the true bit is 0, and where it is 1. */

@@ -192,7 +192,7 @@ function showUpload() {
     format: ["format", "DNBU, version 1, one group"],
     id: ["upload id", "random, so that a repeated upload counts once"],
     collection: ["collection", `${entry.name}, by the hash of its parameters`],
-    cohort: ["kind, cohort", kind.rows || kind.choices ? "of the mechanism, which has one cohort" : `of the mechanism; cohort ${cohort} of ${entry.mechanism.cohorts}`],
+    cohort: ["kind, cohort", kind.levels ? `of the mechanism; level ${cohort + 1} of ${kind.levels}` : kind.rows || kind.choices ? "of the mechanism, which has one cohort" : `of the mechanism; cohort ${cohort} of ${entry.mechanism.cohorts}`],
     window: ["window", `of ${duration(entry.window_seconds)}, began ${new Date(start * 1000).toISOString().slice(0, start % 60 ? 19 : 16).replace("T", " ")} UTC; no other time is sent`],
     shape: ["shape", `1 report, ${kind.shape}`],
     report: ["report", kind.rows ? kind.labelOf(bucketOf(report)) : `${kind.shape}, as above`],

@@ -87,6 +87,7 @@ def test_text_shows_bits_and_ratios_within_epsilon(shown):
 GIVEN = {
     "hashed": ("text", "JFK", r"bucket \d of function [\d,]+"),
     "kept": ("text", "JFK", r"bucket \d of function [\d,]+"),
+    "search": ("text", "JFK", r"bucket \d of function [\d,]+"),
     "minutes": ("text", "50", "46.9 to 56.3"),
     "route": ("choice", "B6 / LGA", "B6 / LGA"),
     "routes": ("choice", ["B6 / LGA"], None),

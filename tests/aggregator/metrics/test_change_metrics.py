@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from aggregator.metrics.change_metrics import ChangeMetrics
+from aggregator.metrics.change_metrics import FIGURES, ChangeMetrics
 from aggregator.records.share_change import ShareChange
 
 
@@ -25,3 +25,15 @@ def test_newest_change_of_each_value_is_exported() -> None:
     assert (shown("low_ratio", "kiwi"), shown("high_ratio", "kiwi")) == (-0.05, -0.03)
     metrics.show("fruit", [])
     assert shown("ratio", "fig") is None
+
+
+def test_names_meanings_and_labels_are_those_declared() -> None:
+    registry = CollectorRegistry()
+    ChangeMetrics(registry).show("fruit", [change("fig", 100, 0.05)])
+    families = list(registry.collect())
+    assert {(family.name, family.type, family.documentation) for family in families} == {
+        (each.exposed, each.kind, each.help) for each in FIGURES
+    }
+    assert [set(sample.labels) for family in families for sample in family.samples] == [
+        {"collection", "value"} for _ in FIGURES
+    ]

@@ -11,7 +11,7 @@ from producers.transport.uploads.upload import Upload, UploadGroup, encode_uploa
 from relay.control import Intake, RelaySettings, encode_marker, encode_settings
 from relay.fold import Fold, RelayBatch, Start
 from relay.keys import RelayKeys
-from relay.recovery import IntervalEnds, Position
+from relay.recovery import Ends, Position
 
 KEYS = RelayKeys(Secret(bytes(range(32))))
 OTHER_KEYS = RelayKeys(Secret(bytes(32)))
@@ -182,7 +182,7 @@ class Folded:
 def fold_log(log: Log, start: Start | None = None, after: int = -1) -> Folded:
     """Fold a log from `start`; keep batches that end beyond `after`."""
     begin = start or Start(0)
-    fold, ends, folded = Fold(PARTITION, KEYS, begin), IntervalEnds(begin), Folded()
+    fold, ends, folded = Fold(PARTITION, KEYS, begin), Ends(begin), Folded()
     for record in log.since(begin.offset):
         batch = fold.apply(*record)
         if batch is None:

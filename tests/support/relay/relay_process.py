@@ -22,7 +22,7 @@ from producers.transport.uploads.id_set import IdSet
 from relay import acceptance, fold, intake
 from relay.control import decode_control, encode_marker
 from relay.fold import Fold, RelayBatch, Start
-from relay.recovery import NO_SETTINGS, IntervalEnds, Position
+from relay.recovery import NO_SETTINGS, Ends, Position
 from tests.support.relay.logs import KEYS
 
 IDLE_SECONDS = 0.5  # then a batch ends though it is not full
@@ -57,7 +57,7 @@ class PartitionRelay:
         if held is not None:
             position = Position.of(held.offset, held.metadata)
             self._after, start = position.position, self._start(consumer, position)
-        self.fold, self._ends = Fold(self.source.partition, KEYS, start), IntervalEnds(start)
+        self.fold, self._ends = Fold(self.source.partition, KEYS, start), Ends(start)
         consumer.seek(self.source, start.offset)
 
     def _start(self, consumer: KafkaConsumer, position: Position) -> Start:
