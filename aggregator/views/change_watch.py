@@ -80,8 +80,12 @@ class ChangeWatch:
         period = Period(max(0, (now // seconds - EPOCHS + 1) * seconds), now + 1)
         try:
             check_room(collection, period)
-        except ValueError as error:
-            log.warning("changes are looked for in new windows only", reason=str(error))
+        except ValueError:
+            log.warning(
+                "changes are looked for in new windows only",
+                reason=f"{collection.name}: too many counters for {EPOCHS * EPOCH_WINDOWS} former windows",
+                remedy="none needed; after a restart, alarms begin anew",
+            )
             return
         counts, _ = await read_windows(cluster, topics, collection, period)
         for start, each in counts.items():
@@ -92,7 +96,7 @@ class ChangeWatch:
 
 def is_watched(collection: Collection) -> bool:
     """Whether a worker looks for changes of its shares."""
-    return collection.entries <= MOST_WATCHED and not isinstance(collection.mechanism, SquareWave)
+    return 1 <= collection.entries <= MOST_WATCHED and not isinstance(collection.mechanism, SquareWave)
 
 
 def _estimated(collection: Collection, start: int, counts: WindowCounts) -> WindowShares | None:

@@ -86,7 +86,7 @@ def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list
     if results[0].mean is not None:
         order.sort()
     printable = {place: printable_name(names[place]) for place in order}
-    width = max(len(name), *map(len, printable.values()))
+    width = max([len(name), *map(len, printable.values())])
     head = f"{name:<{width}} {'frequency':>10}" + f" {'std error':>10} {'low':>9} {'high':>9}  " * len(
         results
     )

@@ -96,7 +96,8 @@ def _written(files: DayFiles) -> str:
     """Say how many windows this run wrote, and to how many files, each counted once."""
     windows, number = len(files.windows), len(files.files)
     if not windows:
-        return f"{files.collection.name}: no new windows"
+        hint = "" if files.collection.entries else " with estimates of values; --of windows exports counts"
+        return f"{files.collection.name}: no new windows{hint}"
     of_windows = f"{windows:,} window{'s' if windows != 1 else ''}"
     return f"{files.collection.name}: {of_windows} written to {number:,} file{'s' if number != 1 else ''}"
 

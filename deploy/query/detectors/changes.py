@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.history.periods import Period, iso
 from aggregator.history.rollup import WindowCoverage, coverage_of
-from aggregator.history.share_changes import ChangeMonitor, period_needed
+from aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
 from aggregator.history.share_sequences import ShareSequence, sequence_at
 from aggregator.history.window_reader import check_room, read_windows
 from aggregator.history.window_shares import shares_of_counts
@@ -85,7 +85,11 @@ def changes(
     try:
         check_room(asked, needed)
     except ValueError as error:
-        raise click.UsageError(f"--{error}") from error
+        raise click.UsageError(
+            f"changes also reads the {EPOCH_WINDOWS} to {2 * EPOCH_WINDOWS - 1} windows before the period, "
+            f"and {collection} has too many counters for that (cohorts, hash_functions or lengths): {error}, "
+            "or use compare"
+        ) from error
     cluster, topics = loaded.cluster, loaded.topics
     topic_setup.require_readable(cluster, topics, topics.windows)
     counts, joined = run_until_signalled(read_windows(cluster, topics, asked, needed))

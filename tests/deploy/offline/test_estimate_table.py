@@ -41,3 +41,12 @@ def test_steps_of_a_number_are_in_order_and_what_is_left_out_is_below_them() -> 
 def test_p_value_has_three_digits_or_is_below_a_millionth() -> None:
     texts = [p_value_text(each) for each in (1.0, 0.0086512, 1e-6, 9.9e-7, 2.4e-20, 0.0)]
     assert texts == ["p = 1", "p = 0.00865", "p = 1e-06", *["p < 1e-6"] * 3]
+
+
+def test_no_values_make_an_empty_table() -> None:
+    nothing = np.empty(0)
+    estimate = Estimate("inv", 1000, nothing, nothing, nothing, nothing, nothing > 0, other=(1.0, 0.02))
+    lines = roll_up_table([], RollUp(estimate, estimate, 1.0), "value").splitlines()
+    assert lines[0].startswith("1000 reports, 0 values")
+    assert len(lines) == 3
+    assert "1.000000" in lines[2]

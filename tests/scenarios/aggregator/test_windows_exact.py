@@ -221,7 +221,11 @@ def test_roll_up_covers_every_report(run: tuple[Configuration, Workers], name: s
         worker.request("GET", f"/api/rollup?collection={name}&from={start}&to={end}")
         answer = json.load(worker.getresponse())
     whole, largest = ([source.pop(kind) for kind in ("independent", "shared")] for source in (record, answer))
+    sequences = [source.pop("sequence") for source in (record, answer)]
     assert answer == record
+    for name in ("share", "low", "high", "low_all", "high_all"):
+        every, few = (dict(zip(each["values"], each[name], strict=True)) for each in sequences)
+        assert few == {value: every[value] for value in few}
     for every, few in zip(whole, largest, strict=True):
         assert (every["omitted"], len(every["values"])) == (0, len(few["values"]) + few["omitted"])
         shares = dict(zip(every["values"], every["frequency"], strict=True))
