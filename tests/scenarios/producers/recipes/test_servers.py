@@ -107,7 +107,8 @@ def test_recycled_workers_lose_nothing(model: tuple[str, ...], folder: Path, arr
 
     visitors = run((*model, *RECYCLING[model[0]]), folder, MANY, end)
     log = (folder / "server.log").read_text()
-    assert log.count("Booting worker") + log.count("Started server process") >= 6
+    # Two at the start, of which each is replaced; how often depends on how fast the machine serves.
+    assert log.count("Booting worker") + log.count("Started server process") >= 4
     check(visitors, arrived())
 
 
