@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from aggregator.history.periods import iso
+from aggregator.records.estimate import NumberMean
 from analysis.errors import arrow
 from analysis.tables.arrow_table import ArrowTable
 
@@ -33,15 +34,6 @@ class HistoryPart(msgspec.Struct, frozen=True):
     not_joined: str
 
 
-class JoinedMean(msgspec.Struct, frozen=True):
-    """The mean of a number over all parts, by inverse variance, in its units, with its 95 % interval."""
-
-    value: float
-    std_error: float
-    low: float
-    high: float
-
-
 class JoinedHistoryRecord(msgspec.Struct, frozen=True):
     """A roll-up over changes for programs: one JSON object; columns of equal length.
 
@@ -50,7 +42,7 @@ class JoinedHistoryRecord(msgspec.Struct, frozen=True):
     common, and `significant` uses them. Errors are null where none can be stated. `parts_of_value` is the
     number of parts that list the value. `p_value` tests that they have the same share; where `differs`, they
     do not, and `share` is a mean of different shares. `passed_over` are windows under definitions that were
-    not given, by fingerprint.
+    not given, by fingerprint. `mean`, of a number, is one over all parts, too.
     """
 
     version: int
@@ -73,7 +65,7 @@ class JoinedHistoryRecord(msgspec.Struct, frozen=True):
     parts_of_value: list[int]
     p_value: list[float]
     differs: list[bool]
-    mean: JoinedMean | None
+    mean: NumberMean | None
 
     def table(self) -> ArrowTable:
         """Return a row for each value; `about` is the record without its columns."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
+from aggregator.records.estimate import NumberMean
 from analysis.changes.comparability import DefinitionChange, change_between, sentence_of
-from analysis.changes.history_record import JOINED_VERSION, HistoryPart, JoinedHistoryRecord, JoinedMean
+from analysis.changes.history_record import JOINED_VERSION, HistoryPart, JoinedHistoryRecord
 from analysis.changes.inverse_variance import WeightedShares, join_shares
 from analysis.comparison import JoinedPeriod, PeriodShares, period_shares
 from analysis.errors import AnalysisError
@@ -159,14 +160,14 @@ def _joined(names: Sequence[str], found: Sequence[tuple[Definition, PeriodShares
     return join_shares(share, std_error, shared_error, misfit)
 
 
-def _mean(found: Sequence[PeriodShares]) -> JoinedMean | None:
+def _mean(found: Sequence[PeriodShares]) -> NumberMean | None:
     means = [each.mean for each in found if each.mean is not None]
     if not means:
         return None
     values, errors = (np.array([getattr(each, name) for each in means]) for name in ("value", "std_error"))
     weights = errors**-2.0
     value, error = float((weights * values).sum() / weights.sum()), float(weights.sum() ** -0.5)
-    return JoinedMean(value, error, value - QUANTILE_975 * error, value + QUANTILE_975 * error)
+    return NumberMean(value, error, value - QUANTILE_975 * error, value + QUANTILE_975 * error)
 
 
 def _finite(errors: FloatArray) -> list[float | None]:

@@ -85,8 +85,7 @@ def _lines(names: Sequence[str], results: Sequence[Estimate], name: str) -> list
     order = (-results[0].frequency).argsort(kind="stable")[:SHOWN].tolist()
     if results[0].mean is not None:
         order.sort()
-    printable = {place: printable_name(names[place]) for place in order}
-    width = max([len(name), *map(len, printable.values())])
+    printable, width = name_column(names, order, name)
     head = f"{name:<{width}} {'frequency':>10}" + f" {'std error':>10} {'low':>9} {'high':>9}  " * len(
         results
     )
@@ -164,6 +163,14 @@ def p_value_text(p_value: float) -> str:
     return (
         f"p = {p_value:.3g}" if p_value >= LEAST_P_VALUE else f"p < {LEAST_P_VALUE:.0e}".replace("e-0", "e-")
     )
+
+
+def name_column(
+    names: Sequence[str], places: Sequence[int], head: str = "value"
+) -> tuple[dict[int, str], int]:
+    """Return the printable names at these places, and the width of a column of them under its head."""
+    printable = {place: printable_name(names[place]) for place in places}
+    return printable, max(map(len, [head, *printable.values()]))
 
 
 def printable_name(name: str) -> str:

@@ -12,7 +12,7 @@ from analysis.errors import AnalysisError
 from analysis.periods import named_period
 from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.config.file import load
-from deploy.offline.estimate_table import LEAST_P_VALUE, SHOWN, p_value_text, printable_name
+from deploy.offline.estimate_table import LEAST_P_VALUE, SHOWN, name_column, p_value_text
 from deploy.query.past_windows import json_option
 from deploy.query.roll_ups import comparison
 
@@ -75,8 +75,7 @@ def compare(
 def lines_of(record: ComparisonRecord) -> list[str]:
     """Return a table for people: the largest differences in standard errors first."""
     order = sorted(range(len(record.values)), key=lambda place: record.p_value[place])[:SHOWN]
-    names = {place: printable_name(record.values[place]) for place in order}
-    width = max(len("value"), *map(len, names.values()))
+    names, width = name_column(record.values, order)
     found = sum(record.significant)
     lines = [
         f"{record.between}: {record.reports[0]:,} reports in {record.windows[0]:,} windows",

@@ -8,7 +8,7 @@ import msgspec
 from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
 from deploy.cli.options import config_option, servers_option
 from deploy.config.file import load
-from deploy.offline.estimate_table import SHOWN, printable_name
+from deploy.offline.estimate_table import SHOWN, name_column
 from deploy.query.past_windows import json_option, past_of
 from deploy.query.period_options import period_asked, period_options
 from deploy.query.roll_ups import joined_history
@@ -69,8 +69,7 @@ def _lines(record: JoinedHistoryRecord) -> list[str]:
         mean = record.mean
         return [lines[0], f"mean: {mean.value:.6g}, from {mean.low:.6g} to {mean.high:.6g}"]
     order = sorted(range(len(record.values)), key=lambda place: -record.share[place])[:SHOWN]
-    names = {place: printable_name(record.values[place]) for place in order}
-    width = max(len("value"), *map(len, names.values()))
+    names, width = name_column(record.values, order)
     lines.append(
         f"{'value':<{width}} {'parts':>5} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
     )

@@ -18,7 +18,7 @@ from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import load
-from deploy.offline.estimate_table import SHOWN, printable_name
+from deploy.offline.estimate_table import SHOWN, name_column, printable_name
 from deploy.query.past_windows import coverage_lines, json_option
 from deploy.query.period_options import period_asked, period_options
 from estimators.mechanisms.square_wave import SquareWave
@@ -142,8 +142,7 @@ def _sequence_lines(sequence: ShareSequence | None) -> list[str]:
     if sequence.repeated_noise:
         lines.append("they hold whatever the windows have in common, as clients may return")
     order = np.argsort(-np.asarray(sequence.share), kind="stable")[:SHOWN].tolist()
-    names = {place: printable_name(sequence.values[place]) for place in order}
-    width = max(len("value"), *map(len, names.values()))
+    names, width = name_column(sequence.values, order)
     lines.append(f"{'value':<{width}} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}")
     columns = (sequence.low, sequence.high, sequence.low_all, sequence.high_all)
     for place in order:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deploy.offline.estimate_table import SHOWN, p_value_text, roll_up_table
+from deploy.offline.estimate_table import SHOWN, name_column, p_value_text, printable_name, roll_up_table
 from estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
 from estimators.rollup import RollUp
 
@@ -50,3 +50,10 @@ def test_no_values_make_an_empty_table() -> None:
     assert lines[0].startswith("1000 reports, 0 values")
     assert len(lines) == 3
     assert "1.000000" in lines[2]
+
+
+def test_name_column_is_as_wide_as_its_longest_text() -> None:
+    names = ["a", "long name", "b\n"]
+    assert name_column(names, [2, 0]) == ({2: printable_name("b\n"), 0: "a"}, len("value"))
+    assert name_column(names, [1]) == ({1: "long name"}, len("long name"))
+    assert name_column([], [], "candidate") == ({}, len("candidate"))
