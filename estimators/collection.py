@@ -8,7 +8,8 @@ from hashlib import blake2b
 
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism, OneStep
 from estimators.mechanisms.rappor import Rappor
@@ -17,6 +18,8 @@ from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
 
 FINGERPRINT_BYTES = 8
+#: False alarms of changes, of one collection, unless its entry says another rate.
+CHANGE_ALARMS_A_YEAR = 0.1
 #: Label of all values of a field that are not listed.
 OTHER_LABEL = "(other)"
 #: Mechanisms of any text, whose strings are chosen afterwards.
@@ -50,6 +53,30 @@ def pair_labels(first: Field, second: Field) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class GrowthRule:
+    """That workers look for frequent texts of a prefix tree at each final window.
+
+    Parameters
+    ----------
+    windows : whose reports are added up for a look, >= 1. Texts that one of the last `windows` looks found
+        are listed.
+    rate : largest expected share of false texts among those listed, in (0, 1).
+    """
+
+    windows: int
+    rate: float
+
+    @property
+    def rate_of_look(self) -> float:
+        """False-discovery rate of one look.
+
+        A list joins what `windows` looks have found. Of the texts listed, the expected share of false ones is
+        at most the sum of that of each look, since a look finds no more texts than are listed.
+        """
+        return self.rate / self.windows
+
+
+@dataclass(frozen=True)
 class Collection:
     """A question that clients answer with one report per window, under one mechanism.
 
@@ -65,6 +92,9 @@ class Collection:
         they are not part of the fingerprint. Of a prefix tree there may be none.
     alphabet : of a prefix tree: the characters of texts that are searched for; empty for any. Not part of the
         fingerprint either.
+    growth : of a prefix tree, in whose windows workers look for frequent texts; None if they do not. Not part
+        of the fingerprint either.
+    found : prefixes of the last level, in bytes, that are listed after the candidates of a growing tree.
     memoize : True if a client memoizes the permanent response of each value; plain k-RR, also of pairs,
         local hashing and Square Wave have none.
     window_seconds : length of a tumbling window, seconds, >= 1.
@@ -75,6 +105,7 @@ class Collection:
     publish_all : True if final estimates contain all values, not only the largest ones.
     canary : True if values are drawn from `estimators.canary.true_frequencies` and no person's. It is part of
         the fingerprint, so canary reports never mix with others.
+    change_alarms_a_year : false alarms of changes in a year, at most, while nothing changes, > 0.
     fields : the two fields of a pair; empty for other mechanisms. Their values are part of the fingerprint,
         in `values`; their names are not.
 
@@ -96,8 +127,11 @@ class Collection:
     window_packs: int = 4_000_000
     publish_all: bool = False
     canary: bool = False
+    change_alarms_a_year: float = CHANGE_ALARMS_A_YEAR
     fields: tuple[Field, ...] = ()
     alphabet: str = ""
+    growth: GrowthRule | None = None
+    found: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:
@@ -151,6 +185,11 @@ class Collection:
         return not isinstance(self.mechanism, ANY_TEXT | SquareWave) and not self.values
 
     @property
+    def may_lack_bit(self) -> bool:
+        """True if a report of two fields has no pair's bit where a field does not list its value."""
+        return isinstance(self.mechanism, OneHotPair) and not all(field.other for field in self.fields)
+
+    @property
     def width(self) -> int:
         """Counters in one row: values, pairs of values, bits, buckets of all hash functions, or cells."""
         return self.mechanism.width
@@ -187,7 +226,7 @@ class Collection:
     def entries(self) -> int:
         """Number of `labels`."""
         if isinstance(self.mechanism, ANY_TEXT):
-            return len(self.candidates)
+            return len(self.candidates) + len(self.found)
         if isinstance(self.mechanism, SquareWave):
             return self.mechanism.steps
         if isinstance(self.mechanism, PairKRR):
@@ -201,7 +240,7 @@ class Collection:
         Cells of a number are named by their lower edges, in decimal.
         """
         if isinstance(self.mechanism, ANY_TEXT):
-            return self.candidates
+            return (*self.candidates, *map(shown_text, self.found)) if self.found else self.candidates
         if isinstance(self.mechanism, SquareWave):
             return tuple(f"{edge:.10g}" for edge in self.mechanism.edges[:-1].tolist())
         return self.values or tuple(str(value) for value in range(self.entries))

@@ -8,7 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from estimators.arrays import FloatArray
 from estimators.decoding.equations.misfit import misfit_weight
+from estimators.decoding.hashed.collisions import error_of_fixed
 from estimators.decoding.screening import most_columns
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.number import expected_median_error
@@ -17,13 +19,13 @@ from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
 
-LEAST_EPSILON = 1e-6  # below it, RAPPOR's thresholds over 2^32 are too coarse
 LARGEST_REPORTS = 10**18
 LEAST_STD_ERROR = 1e-9
 VISIBLE_ERRORS = 6.0  # of a bit, above which the bits of an unlisted string are found
@@ -71,9 +73,11 @@ def expected_std_error(
     """Return the expected standard error of one frequency from N reports with independent noise.
 
     k-RR, one-hot and k-hot: sqrt((f p (1-p) + (1-f) q (1-q)) / N) / (p - q), exact. Local hashing: the same
-    with q = 1/g, and what collisions add if frequencies follow Zipf's law and no frequent value is listed, so
-    that none is taken out. Bloom RAPPOR: that of weighted least squares with a background, if other strings
-    spread evenly over the bits. Uneven unknown strings raise it, a steep distribution by up to a fifth.
+    with q = 1/g, and what collisions add if frequencies follow Zipf's law and no frequent value is taken out.
+    Bloom RAPPOR: that of weighted least squares with a background, if other strings
+    spread evenly over the bits. Uneven unknown strings raise it, a steep distribution by up to a fifth. With
+    more candidates than are decoded together it has the misfit of those that screening leaves out, if they
+    follow Zipf's law.
     Square Wave: that of the share of numbers below the middle of the range, if they are spread evenly; so it
     is that of the median too, as a fraction of the range. `frequency` is not used. A pair of fields: that of
     one pair of values, if all other reports spread evenly over the values. A prefix tree: that of local
@@ -105,8 +109,9 @@ def expected_std_error(
     if candidates < 1:
         raise ValueError(f"candidates must be at least 1, got {candidates}")
     if isinstance(mechanism, Rappor):
-        noise = _bloom_std_error(mechanism, frequency, candidates) / math.sqrt(reports)
-        return noise * math.sqrt(_bloom_misfit(mechanism, reports, candidates, unlisted))
+        screened = _screening(mechanism, reports, candidates, unlisted)
+        noise = _bloom_std_error(mechanism, frequency, screened.chosen) / math.sqrt(reports)
+        return noise * math.sqrt(_bloom_misfit(mechanism, reports, screened, unlisted))
     if isinstance(mechanism, SquareWave):
         return expected_median_error(mechanism, reports)
     if isinstance(mechanism, PairKRR):
@@ -116,8 +121,8 @@ def expected_std_error(
         sampled = (1 - 1 / mechanism.cohorts) * frequency * (1 - frequency) / of_level
         oracle = expected_std_error(mechanism.oracle, of_level, frequency, candidates, unlisted)
         return math.hypot(oracle, math.sqrt(sampled))
-    noise = float(_inversion(mechanism).std_error(np.array([frequency]), reports)[0])
-    return math.hypot(noise, _collision_error(mechanism, candidates, unlisted))
+    noise, of_absent = _inversion(mechanism).std_error(np.array([frequency, 0.0]), reports).tolist()
+    return math.hypot(noise, _collision_error(mechanism, candidates, unlisted, of_absent))
 
 
 def smallest_detectable(
@@ -155,13 +160,17 @@ def smallest_detectable(
             mechanism, reports, frequency, values, unlisted
         )
 
-    if lacks(1.0):
+    least = 0.0
+    if isinstance(mechanism, Rappor):
+        # A candidate that is not chosen looks like an unlisted string, and its bits are left out.
+        least = _screening(mechanism, reports, values, unlisted).least
+    if lacks(1.0) or least > 1:
         return math.inf
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if lacks(middle) else (low, middle)
-    return high
+    return max(high, least)
 
 
 def reports_needed(
@@ -193,11 +202,13 @@ def reports_needed(
         raise ValueError(f"std_error must be in [{LEAST_STD_ERROR}, 1], got {std_error}")
     if isinstance(mechanism, SquareWave):
         return _fewest_reports(lambda reports: expected_std_error(mechanism, reports), std_error)
-    if isinstance(mechanism, PrefixTree) or (isinstance(mechanism, Rappor) and unlisted.share > 0):
+    if isinstance(mechanism, PrefixTree | Rappor) or (
+        isinstance(mechanism, FunctionPool) and unlisted.share > 0
+    ):
         return _fewest_reports(
             lambda reports: expected_std_error(mechanism, reports, frequency, candidates, unlisted), std_error
         )
-    collisions = _collision_error(mechanism, candidates, unlisted)
+    collisions = _collision_error(mechanism, candidates, unlisted, 0.0)
     if collisions >= std_error:
         return None
     alone = expected_std_error(mechanism, 1, frequency, candidates, unlisted)
@@ -293,22 +304,33 @@ def _inversion(mechanism: KRR | LongitudinalKRR | HotRappor | FunctionPool) -> I
     return Inversion.of_symmetric(mechanism)
 
 
-def _collision_error(mechanism: Mechanism, candidates: int, unlisted: Unlisted) -> float:
-    """Standard error from collisions if frequencies are proportional to 1 / rank; 0 except for local hashing.
+def _collision_error(mechanism: Mechanism, candidates: int, unlisted: Unlisted, noise: float) -> float:
+    """Error from collisions if frequencies are proportional to 1 / rank; 0 except for local hashing.
 
-    sum f^2 is 1 for one candidate, 0.06 for 100 and 0.01 for 100,000; unlisted strings add to it.
+    sum f^2 is 1 for one candidate, 0.06 for 100 and 0.01 for 100,000. Unlisted strings add more the more
+    notable they are beside the `noise` of a rare value, see `error_of_fixed`.
     """
     if not isinstance(mechanism, FunctionPool):
         return 0.0
     listed = (1 - unlisted.share) ** 2 * _zipf_concentration(min(candidates, MOST_RANKS))
-    squares = listed + unlisted.share**2 / unlisted.strings
-    return math.sqrt(squares * mechanism.collision_variance)
+    others = unlisted.share**2 / unlisted.strings
+    of_listed, of_others = (math.sqrt(each * mechanism.collision_variance) for each in (listed, others))
+    return math.hypot(of_listed, error_of_fixed(noise, of_others))
+
+
+def _zipf_concentration(values: int) -> float:
+    return float(_zipf_squares(values)[-1]) / _zipf_total(values) ** 2
 
 
 @cache
-def _zipf_concentration(values: int) -> float:
-    ranks = np.arange(1.0, values + 1)
-    return float((ranks**-2).sum() / (1 / ranks).sum() ** 2)
+def _zipf_squares(values: int) -> FloatArray:
+    """Return the sums of the squares of 1, 1/2, ... 1/r for r up to `values`, float64 (values,)."""
+    return np.cumsum(np.arange(1.0, values + 1) ** -2)
+
+
+@cache
+def _zipf_total(values: int) -> float:
+    return float((1 / np.arange(1.0, values + 1)).sum())
 
 
 def _check_epsilon(epsilon: float) -> None:
@@ -316,7 +338,7 @@ def _check_epsilon(epsilon: float) -> None:
         raise ValueError(f"epsilon must be in [{LEAST_EPSILON}, {LARGEST_EPSILON}], got {epsilon}")
 
 
-def _bloom_std_error(mechanism: Rappor, frequency: float, candidates: int) -> float:
+def _bloom_std_error(mechanism: Rappor, frequency: float, chosen: int) -> float:
     """Return the standard error times sqrt(N): one column of d distinct bits per cohort, even background.
 
     Another string sets a given bit with probability d / bits, so a bit of the candidate is set with share
@@ -329,28 +351,76 @@ def _bloom_std_error(mechanism: Rappor, frequency: float, candidates: int) -> fl
     p_star, q_star = mechanism.p_star, mechanism.q_star
     noise = share * q_star * (1 - q_star) + (1 - share) * p_star * (1 - p_star)
     rows = mechanism.cohorts * mechanism.bits
-    crowding = rows / (rows - candidates) if candidates <= most_columns(rows) else 1.0
+    crowding = rows / (rows - chosen)
     return math.sqrt(noise * crowding / (distinct * (1 - density))) / (q_star - p_star)
 
 
-def _bloom_misfit(mechanism: Rappor, reports: int, candidates: int, unlisted: Unlisted) -> float:
-    """Return the factor on the variance of Bloom RAPPOR if a share of the reports has unlisted strings.
+@dataclass(frozen=True)
+class _Screening:
+    """What `screen` is expected to do, if the candidates follow Zipf's law.
 
-    Each of them raises d bits of every cohort by its share u. If u is 6 standard errors of a bit's
+    Parameters
+    ----------
+    chosen : number of candidates decoded together.
+    left : sum of the squared frequencies of the others.
+    least : share of a candidate that is chosen with probability 0.9; 0 if all are.
+    """
+
+    chosen: int
+    left: float
+    least: float
+
+
+def _screening(mechanism: Rappor, reports: int, candidates: int, unlisted: Unlisted) -> _Screening:
+    """Follow `screen`: where there are too many candidates, it chooses those far above the noise in rounds.
+
+    What is not chosen disturbs the others as unlisted strings do; the bits of these are found only later.
+    """
+    rows = mechanism.cohorts * mechanism.bits
+    if candidates <= most_columns(rows):
+        return _Screening(candidates, 0.0, 0.0)
+    squares = _zipf_squares(min(candidates, MOST_RANKS))
+    largest = (1 - unlisted.share) / _zipf_total(min(candidates, MOST_RANKS))
+    others = unlisted.share**2 / unlisted.strings
+    threshold = -NormalDist().inv_cdf(0.5 / candidates)
+    chosen, left = 0, largest**2 * float(squares[-1])
+    while True:
+        noise = _bloom_std_error(mechanism, 0.0, chosen) / math.sqrt(reports)
+        error = noise * math.sqrt(1 + _squares_over_noise(mechanism, reports, left + others))
+        found = min(int(largest / (threshold * error)), most_columns(rows), len(squares))
+        if found <= chosen:
+            return _Screening(chosen, left, (threshold + NormalDist().inv_cdf(POWER)) * error)
+        chosen, left = found, largest**2 * float(squares[-1] - squares[found - 1])
+
+
+def _squares_over_noise(mechanism: Rappor, reports: int, squares: float) -> float:
+    """Return the variance over bits of what strings with this sum of squared shares add, over the noise's."""
+    density = 1 - (1 - 1 / mechanism.bits) ** mechanism.hashes
+    return squares * density * (1 - density) / _bit_variance(mechanism, reports)
+
+
+def _bit_variance(mechanism: Rappor, reports: int) -> float:
+    density = 1 - (1 - 1 / mechanism.bits) ** mechanism.hashes
+    contrast = mechanism.q_star - mechanism.p_star
+    rate = mechanism.p_star + contrast * density
+    return rate * (1 - rate) / contrast**2 * mechanism.cohorts / reports
+
+
+def _bloom_misfit(mechanism: Rappor, reports: int, screened: _Screening, unlisted: Unlisted) -> float:
+    """Return the factor on the variance of Bloom RAPPOR from strings that are not decoded.
+
+    Each unlisted one raises d bits of every cohort by its share u. If u is 6 standard errors of a bit's
     residual, and they leave most bits alone, the bits are found and left out. Otherwise they are misfit:
-    the variance of a bit grows by sum u² times density (1 - density), which enters with weight 3
-    (`equations.misfit`).
+    the variance of a bit grows by sum u² times density (1 - density), which enters with weight 4
+    (`equations.misfit`). So does that of the candidates that screening leaves out.
     """
     density = 1 - (1 - 1 / mechanism.bits) ** mechanism.hashes
     clean = (1 - density) ** unlisted.strings
-    p_star, contrast = mechanism.p_star, mechanism.q_star - mechanism.p_star
-    rate = p_star + contrast * density
-    of_bit = rate * (1 - rate) / contrast**2 * mechanism.cohorts / reports
     rows = mechanism.cohorts * mechanism.bits
-    free = 1 - candidates / rows if candidates <= most_columns(rows) else 0.5
-    each = unlisted.share / unlisted.strings
-    if each * math.sqrt(free) >= VISIBLE_ERRORS * math.sqrt(of_bit) and clean > 0.5:
-        return 1 / clean
-    squares = each**2 * unlisted.strings * density * (1 - density)
-    weight = misfit_weight(1 + squares / of_bit, rows)
-    return 1 + weight**2 * squares / of_bit
+    of_bit = _bit_variance(mechanism, reports) * (1 + _squares_over_noise(mechanism, reports, screened.left))
+    each = unlisted.share / unlisted.strings * math.sqrt(1 - screened.chosen / rows)
+    is_visible = each >= VISIBLE_ERRORS * math.sqrt(of_bit) and clean > 0.5
+    squares = screened.left + (0.0 if is_visible else unlisted.share**2 / unlisted.strings)
+    ratio = _squares_over_noise(mechanism, reports, squares)
+    factor = 1 + misfit_weight(1 + ratio, rows) ** 2 * ratio
+    return factor / clean if is_visible else factor

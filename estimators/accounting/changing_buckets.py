@@ -66,7 +66,8 @@ class ChangingBuckets:
         and those of different buckets are independent. The largest has all reports of one bucket show it,
         p1 r^n + 1 - p1, since that is convex in c, and its logarithm convex in n and 0 at 0. The smallest of
         one bucket adds each report where it adds least. Its logarithm, replaced by its convex hull, is least
-        if the d buckets have equally many reports. Exact for one report, in tests at most 25 % too large.
+        if the d buckets have equally many reports. Exact for one report. For 2 to 6, measured against all
+        sequences, at most 30 % too large for epsilon_inf of 3 to 8, 65 % at 1, and twice as large at 0.25.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -92,8 +93,9 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     Returns
     -------
     Estimate with arrays of shape (n,), fractions of all reports. `other` is the background's least-squares
-    frequency, clipped to [0, 1], and its standard error, or None without background; the constrained maximum
-    would move its mass to rare candidates. It includes candidates that screening left out. Diagnostics:
+    frequency, or where bits are left out, 1 - the sum of the candidates' ones, clipped to [0, 1], and its
+    standard error, or None without background; the constrained maximum would move its mass to rare
+    candidates. It includes candidates that screening left out. Diagnostics:
     `likelihood_gap`, upper bound on the distance of the point estimate from the maximum, nats per report;
     `chi_square_ratio` of the residuals of all bits, expected 1, and `chi_square_limit`, which a complete list
     exceeds with probability 1e-6; `unexplained_bits`, their number; `chosen`, the number of candidates after
@@ -146,16 +148,15 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
 
 
 def _other(squares: LeastSquares, bits: UnexplainedBits) -> tuple[float, float]:
-    """Return frequency and standard error of the background, the last column, from all bits.
+    """Return frequency and standard error of the strings that are no columns.
 
-    Without the unexplained bits, it would lack the strings that raise them. With them, misfit is most of the
-    error; that of `bits` then ignores that the bits of a report depend on each other, which only reduces the
-    sampling error of their sum.
+    It is the background, the last column, unless bits are left out: the background lacks the strings that
+    raise these, so it is what the columns leave of 1.
     """
     frequency, error = float(squares.estimate[-1]), float(squares.sampling_error[-1])
     error = float(np.hypot(error, squares.shift[-1]))
     if bits.left_out.any():
-        frequency, error = bits.last
+        frequency, error = squares.remainder
     return float(np.clip(frequency, 0, 1)), error
 
 
@@ -183,7 +184,7 @@ def _estimate_all(
     ):
         column[chosen] = found[: len(chosen)]
     sampling[_twins(design)] = np.inf
-    return LeastSquares(estimate, sampling, shift, squares.shift_weight, unreliable)
+    return replace(squares, estimate=estimate, sampling_error=sampling, shift=shift, unreliable=unreliable)
 
 
 def _twins(design: csc_array) -> NDArray[np.bool_]:

@@ -1,5 +1,6 @@
 """Unconstrained least squares on RAPPOR bit counts, with errors that allow for dependent bits of a report."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,9 @@ from estimators.decoding.equations.unexplained_bits import UnexplainedBits
 
 # Lower bound on 1 - leverage, which is 0 for a row that one column fits exactly.
 _LEAST_FREEDOM = 1e-10
+# Misfit of the sum of the columns, in standard deviations of its shift: unlisted strings only raise bits, so
+# what they add to columns has a mean, which a sum adds up.
+_REMAINDER_SHIFTS = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,7 @@ class LeastSquares:
     shift : float64 array (n,), >= 0, the standard deviation over candidates of what unlisted strings add to
         an estimate.
     shift_weight : factor on it in `misfit_error`, >= 1.
+    remainder : 1 - the sum of all columns but the last, and its standard error with misfit.
     unreliable : bool array (n,), True for `mostly_unexplained` and `badly_fitting` columns.
     """
 
@@ -41,6 +46,7 @@ class LeastSquares:
     sampling_error: FloatArray
     shift: FloatArray
     shift_weight: float
+    remainder: tuple[float, float]
     unreliable: NDArray[np.bool_]
 
     @property
@@ -87,34 +93,47 @@ def fit(
     hessian, inverse = weighted_gram(design, rows.weight), solution.inverse
     score = weighted_gram(design, rows.weight**2 * rows.noise)
     score += counts.overlap * _cohort_covariance(design, rows.weight, hessian, counts.cohort_sizes, theta)
-    variance = np.einsum("ij,ji->i", inverse @ score, inverse)
-    inflation, is_bad = _judge(design, rows, solution, ~left_out)
+    # The columns, then the sum of all but the last.
+    combined = np.column_stack([inverse, inverse[:, :-1].sum(axis=1)])
+    variance = np.einsum("ij,ij->j", combined, score @ combined)
+    inflation, is_bad = _judge(design, rows, solution, ~left_out, combined)
+    shift = shift_deviation(variance, inflation)
     is_incomplete = bits is not None and bits.is_incomplete
+    shift_weight = misfit_weight(solution.chi_square_ratio, solution.freedom, is_incomplete=is_incomplete)
+    remainder_error = math.hypot(math.sqrt(variance[-1]), _REMAINDER_SHIFTS * shift[-1])
     return LeastSquares(
         estimate=solution.estimate,
-        sampling_error=np.where(solution.confused, np.inf, np.sqrt(variance)),
-        shift=shift_deviation(variance, inflation),
-        shift_weight=misfit_weight(solution.chi_square_ratio, solution.freedom),
+        sampling_error=np.where(solution.confused, np.inf, np.sqrt(variance[:-1])),
+        shift=shift[:-1],
+        shift_weight=shift_weight,
+        remainder=(1 - float(solution.estimate[:-1].sum()), remainder_error),
         unreliable=is_bad | mostly_unexplained(design, ~left_out, is_incomplete),
     )
 
 
 def _judge(
-    design: csc_array, rows: BitEquations, solution: Solution, is_explained: NDArray[np.bool_]
+    design: csc_array,
+    rows: BitEquations,
+    solution: Solution,
+    is_explained: NDArray[np.bool_],
+    combined: FloatArray,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the factor on each variance, and which columns fit badly.
 
-    The factor is `moderate`, with rows weighted by their part in the variance.
+    The factor is `moderate`, with rows weighted by their part in the variance. `combined`, float64
+    (n, n + 1), is the inverse and its sum over all columns but the last: the last factor is that of such a
+    sum.
 
     Source: MacKinnon, White, J. Econometrics 29 (1985), HC2, for residuals over 1 - leverage.
     """
-    influence = design @ solution.inverse
-    leverage = rows.weight * design.multiply(influence).sum(axis=1)
+    influence = design @ combined
+    leverage = rows.weight * design.multiply(influence[:, :-1]).sum(axis=1)
     squares = rows.weight * solution.residual**2 / np.maximum(1 - leverage, _LEAST_FREEDOM) / rows.excess
     shares = influence**2
     total = np.maximum(rows.weight @ shares, np.finfo(float).tiny)  # 0 for a column without bits
     own = (rows.weight * squares) @ shares / total
-    support = design.T @ is_explained.astype(np.float64)
+    explained = is_explained.astype(np.float64)
+    support = np.append(design.T @ explained, explained.sum())
     ratio = solution.chi_square_ratio
     return moderate(own, support, ratio), badly_fitting(design, is_explained, squares, ratio)
 

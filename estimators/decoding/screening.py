@@ -50,7 +50,7 @@ def screen(counts: BitCounts, design: csc_array, background: csc_array) -> NDArr
         100,000, 64           20 % over 200 strings, Zipf 1         95.0 %                 2.5 %
 
     (With intervals of estimate ± 1.96 errors, which cover rare candidates with 97.5 %: on one side only,
-    and misfit at weight 1; with weight 3, see `misfit_weight`, intervals cover more.)
+    and misfit at weight 1; with weight 4, see `misfit_weight`, intervals cover more.)
 
     Parameters
     ----------

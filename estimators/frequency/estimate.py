@@ -109,7 +109,8 @@ class PairEstimate:
 
     Parameters
     ----------
-    margins : the estimates of each field alone, of shapes (K1,) and (K2,).
+    margins : the estimates of each field alone, of shapes (K1,) and (K2,); of all reports, but without those
+        that are in no pair.
     given_first : share of each second value among the reports with the same first value, (K1 K2,) by rows.
     given_second : share of each first value among the reports with the same second value, (K1 K2,) by rows.
     independence : test whether the fields are independent.
@@ -161,7 +162,7 @@ class Estimate:
         [0, 1] where `frequency` is, and holding `frequency`; 0 and 1 where `std_error` is inf.
     significant : bool array (n,), frequency > 0 after Benjamini-Hochberg at 5 %, one-sided.
     other : frequency and standard error of all strings that are no candidates; only for Bloom RAPPOR with a
-        background, and for local hashing.
+        background, for local hashing, and for bits of pairs, of reports without a listed pair.
     diagnostics : diagnostics of the numerical solution, by name.
     mean, quantiles : of a number, in its units; None and empty for other mechanisms.
     supports : int64 array (n,), estimated number of reports whose bucket each candidate shares, without
@@ -172,6 +173,8 @@ class Estimate:
         over windows are of these. None if not computed.
     for_all : ends, within [0, 1] and beyond `low` and `high`, of intervals that hold all n true shares
         at once with 95 %. None if not computed.
+    known_collisions : float64 array (n,), what was taken out of each unconstrained estimate because frequent
+        values share its buckets more often than by chance, fractions; only for local hashing.
     """
 
     estimator: str
@@ -190,6 +193,7 @@ class Estimate:
     misfit: Misfit | None = None
     unbiased: FloatArray | None = None
     for_all: IntervalEnds | None = None
+    known_collisions: FloatArray | None = None
 
     @property
     def count(self) -> FloatArray:

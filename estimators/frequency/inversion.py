@@ -74,6 +74,11 @@ class Inversion:
         variance = (1 - inside) * self.miss * (1 - self.miss) + inside * self.hit * (1 - self.hit)
         return np.sqrt(variance / reports) / self.contrast
 
+    @property
+    def slope(self) -> float:
+        """By how much N times the squared standard error is larger at a frequency of 1 than at 0."""
+        return (self.hit * (1 - self.hit) - self.miss * (1 - self.miss)) / self.contrast**2
+
     def score_interval(self, inverted: FloatArray, reports: int, level: float = LEVEL) -> IntervalEnds:
         """Return the interval of every share: all f in [0, 1] whose test accepts x, see `ScoreTest`.
 

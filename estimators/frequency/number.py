@@ -51,6 +51,8 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     The interval of a frequency is of a mean over neighbouring cells, with weights that fall evenly to 0
     at a 32nd of the range: what single cells hold beyond that cannot be found from such reports.
 
+    The error of the mean has another part, for where in their cells numbers are (`_unknown_places`).
+
     The interval of a quantile has all cells that a likelihood ratio test does not reject (`quantile_cells`),
     so it holds the quantile of the numbers themselves, and is at least a cell wide. The test allows any
     distribution. That none of its cells is negative says more than smoothness could, of jagged ones, too.
@@ -86,9 +88,10 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     error = _noise(around @ effect, first, reports, mechanism)
     means = around @ corrected
     low, high, for_all = shown_intervals(lambda level: unified_interval(means, error, level=level), first)
-    found_cells = quantile_cells(_loss(first, shares, reports, mechanism), LEVELS)
+    found_cells = quantile_cells(chi_square_loss(first, shares, reports, mechanism), LEVELS)
     centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
-    of_mean = float(_noise((centres @ effect)[None], first, reports, mechanism)[0])
+    noise_of_mean = float(_noise((centres @ effect)[None], first, reports, mechanism)[0])
+    of_mean = math.hypot(noise_of_mean, _unknown_places(corrected, effect, first, reports, mechanism))
     return Estimate(
         estimator="ems",
         reports=reports,
@@ -105,6 +108,35 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
         ),
         for_all=for_all,
     )
+
+
+def unbiased_mean(counts: NDArray[np.int64], mechanism: SquareWave) -> tuple[float, float]:
+    """Estimate the mean by linear inversion: for averages over windows, and to find changes of the mean.
+
+    It is the mean of `SquareWave.scores`. Its error is larger than that of `estimate_number`, which has a
+    bias from smoothing instead.
+
+    Parameters
+    ----------
+    counts : int64 array (d + 2b,), reports per reported cell.
+    mechanism : SquareWave of the reports.
+
+    Returns
+    -------
+    The mean of the numbers, each at the middle of its cell, and its standard error, >= 0: of noise, and of
+    whose numbers are reported if clients are drawn from a population. Both in units of the number; the mean
+    may be beyond the range.
+
+    Raises
+    ------
+    ValueError if counts is not of shape (d + 2b,), negative or all 0.
+    """
+    reports = count_reports(counts, mechanism.width)
+    scores = mechanism.scores
+    mean = float(counts @ scores) / reports
+    variance = float(counts @ (scores - mean) ** 2) / reports
+    units = mechanism.maximum - mechanism.minimum
+    return mechanism.minimum + mean * units, math.sqrt(variance / reports) * units
 
 
 def neighbour_weights(steps: int) -> FloatArray:
@@ -184,7 +216,7 @@ def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
     Fraction of the range, in (0, 1]; whole cells.
     """
     even = np.full(mechanism.steps, 1 / mechanism.steps)
-    loss = _loss(even, report_rates(even, mechanism), reports, mechanism)
+    loss = chi_square_loss(even, report_rates(even, mechanism), reports, mechanism)
     ((first, last),) = quantile_cells(loss, (0.5,))
     return (last + 1 - first) / mechanism.steps
 
@@ -196,6 +228,44 @@ def _noise(rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareW
     """
     squares = rows**2 @ report_rates(theta, mechanism) - onto_truth(rows, mechanism) ** 2 @ theta
     return np.sqrt(np.maximum(squares / reports, _LEAST_ERROR**2))
+
+
+def _unknown_places(
+    cells: FloatArray, effect: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave
+) -> float:
+    """Standard error of the mean because reports do not say where in its cell a number is.
+
+    Where shares change evenly from cell to cell, the numbers of a cell are taken as spread evenly over it.
+    What a cell holds beyond the mean of its two neighbours, e, is taken as equal numbers, anywhere in it. To
+    take them as in its middle is an error of variance e^2 / 12, in widths of a cell. A single full cell has
+    e = 1 and its neighbours -1/2, hence 2/3 of the sum of e^2. Noise adds its variance to each, which is
+    subtracted.
+
+    Parameters
+    ----------
+    cells : float64 array (d,), estimated shares, hardly smoothed.
+    effect : float64 array (d, d + 2b), derivative of `cells` by the shares of the reports.
+    theta : float64 array (d,), the estimate, for the noise.
+    reports : N, >= 1.
+    mechanism : SquareWave of the reports.
+
+    Returns
+    -------
+    In units of the number, >= 0; 0 if noise explains all of it.
+
+    Source: Gasser, Sroka, Jennen-Steinmetz, "Residual variance and residual pattern in nonlinear regression"
+    (Biometrika 73, 1986), for the sum of squares.
+    """
+    noise = _noise(_beyond_neighbours(effect), theta, reports, mechanism)
+    squares = 2 / 3 * float((_beyond_neighbours(cells) ** 2 - noise**2).sum())
+    return (mechanism.maximum - mechanism.minimum) / mechanism.steps * math.sqrt(max(0.0, squares) / 12)
+
+
+def _beyond_neighbours(values: FloatArray) -> FloatArray:
+    """Subtract the mean of the two neighbours along the first axis; those at an end have one."""
+    around = np.concatenate([values[1:2], values, values[-2:-1]])
+    beyond: FloatArray = values - (around[:-2] + around[2:]) / 2
+    return beyond
 
 
 def _mean(
@@ -216,7 +286,9 @@ def _quantile(
     return QuantileEstimate(level, value, min(float(low), value), max(float(high), value))
 
 
-def _loss(theta: FloatArray, shares: FloatArray, reports: int, mechanism: SquareWave) -> QuadraticLoss:
+def chi_square_loss(
+    theta: FloatArray, shares: FloatArray, reports: int, mechanism: SquareWave
+) -> QuadraticLoss:
     """Half the chi-square of the shares phi under other distributions, with the noise under theta.
 
     For fixed true numbers N cov phi = diag(r) - P diag(theta) P', where P is the channel and r = P theta.

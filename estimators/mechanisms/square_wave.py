@@ -137,6 +137,27 @@ class SquareWave:
         is_near = (rows >= columns) & (rows < columns + self.near)
         return np.where(is_near, self.p, self.q)
 
+    @property
+    def scores(self) -> FloatArray:
+        """What each reported cell says of its number, unbiased: float64 (d + 2b,), fractions of the range.
+
+        Of a number in cell x, a report y has the mean E(y | x) = q S + c (x + b), where S is the sum of all
+        places 0 ... d + 2b - 1 and c = (p - q)(2b + 1), because the near cells lie around x + b. So (y - q S)
+        / c - b has the mean x, whatever the distribution is; its number is taken to be at the middle of x.
+        """
+        places = np.arange(self.width)
+        cells = (places - self.q * float(places.sum())) / (self.contrast * self.near) - self.half_width
+        return (cells + 0.5) / self.steps
+
+    @property
+    def most_noise(self) -> float:
+        """Largest standard deviation of a report's score, over all true cells, fraction of the range, > 0."""
+        squares = self.scores**2
+        near = np.convolve(squares, np.ones(self.near), "valid")  # of each true cell
+        centres = (np.arange(self.steps) + 0.5) / self.steps
+        variances = self.q * float(squares.sum()) + self.contrast * near - centres**2
+        return math.sqrt(float(variances.max()))
+
     @cached_property
     def epsilon(self) -> float:
         """Privacy loss of one report, nats, rounded up: ln(P(commonest near cell) / P(rarest far cell))."""

@@ -95,7 +95,13 @@ def test_each_parameter_of_square_wave_changes_the_fingerprint(field):
 
 @pytest.mark.parametrize(
     "change",
-    [{"candidates": ("LAX",)}, {"grace_seconds": 0}, {"retention_seconds": 0}, {"minimum_reports": 1}],
+    [
+        {"candidates": ("LAX",)},
+        {"grace_seconds": 0},
+        {"retention_seconds": 0},
+        {"minimum_reports": 1},
+        {"change_alarms_a_year": 1.0},
+    ],
     ids=str,
 )
 def test_fingerprint_ignores_what_reports_do_not_depend_on(change):

@@ -17,17 +17,10 @@ from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
-from estimators.rollup import (
-    _no_surer,
-    client_overlap,
-    roll_up_hashed,
-    roll_up_hot,
-    roll_up_krr,
-    roll_up_number,
-    roll_up_one_hot_pair,
-    roll_up_pair,
-    roll_up_rappor,
-)
+from estimators.rollup.hashed import roll_up_hashed
+from estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
+from estimators.rollup.overlap import client_overlap
+from estimators.rollup.rappor import _no_surer, roll_up_hot, roll_up_rappor
 from tests.support.estimators.simulation import generator, zipf_counts
 
 WINDOWS = 20
@@ -256,7 +249,8 @@ def test_shared_errors_of_longitudinal_hashing_hold_if_clients_return(returning)
     """Clients keep function and permanent response over 10 windows, or draw both anew.
 
     The mean square of 20 estimates in stated errors has a deviation of 6 % over 30 runs, so a limit 5 of them
-    away alarms falsely at 6e-7. Independent errors are too small if clients return: 2.1 instead of 1.
+    away alarms falsely at 6e-7. If clients return, their reports agree as those of frequent values do,
+    so errors allow for collisions that there are not: 0.4 instead of 1.
     """
     mechanism, rng, windows = LongitudinalHash.from_epsilons(2.0, 1.5, 4000, 5), generator(21), 10
     functions = hash_functions_of(mechanism, 3)
@@ -280,7 +274,7 @@ def test_shared_errors_of_longitudinal_hashing_hold_if_clients_return(returning)
         assert (result.shared.std_error > result.independent.std_error).all()
         assert (result.shared.high >= result.independent.high).all()
     assert squares["shared"] < 1.3
-    assert squares["independent"] > 1.5 if returning else 0.7 < squares["independent"] < 1.3
+    assert (0.1 if returning else 0.7) < squares["independent"] < 1.3
 
 
 def test_bits_of_pairs_are_estimated_from_summed_counts():

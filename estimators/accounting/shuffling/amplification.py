@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
 from estimators.accounting.shuffling.blanket import Atom, Blanket
+from estimators.accounting.shuffling.few_steps import are_few, positive_part_of_few
 from estimators.accounting.shuffling.line_integral import Enclosure
-from estimators.accounting.shuffling.positive_part import WANTED, positive_part
+from estimators.accounting.shuffling.positive_part import WANTED, SearchWork, positive_part
 from estimators.accounting.shuffling.root import root
 from estimators.accounting.shuffling.steps import Steps
 from estimators.mechanisms.directed_rounding import UNIT, exp_below
@@ -20,6 +21,8 @@ LEAST_EPSILON = 1e-12
 SMALLEST = Fraction(1, 1 << 80)
 #: Relative difference of the ends of epsilon beyond which those of delta are sought closer.
 WIDEST = 2e-4
+#: Relative gain below which nothing counts as gained: to enclose delta there takes long.
+LEAST_GAIN = 9e-4
 
 
 def shuffled_delta(blanket: Blanket, reports: int, epsilon: float) -> Enclosure:
@@ -76,6 +79,7 @@ def mean_positive_part(
     epsilon: float,
     negligible: float = LEAST_DELTA,
     wanted: float = WANTED,
+    work: SearchWork | None = None,
 ) -> Enclosure:
     """Enclose E[(X_1 + … + X_n)_+] / n, X = first - e^epsilon second with the mass of each atom, else 0.
 
@@ -87,7 +91,12 @@ def mean_positive_part(
     kept = [(float(size), float(mass)) for size, mass in exact if abs(size) > SMALLEST]
     left_out = 0.0 if len(kept) == len(exact) else 2 * float(SMALLEST)
     sizes, mass = np.array(kept).T
-    low, high = positive_part(Steps(sizes, mass, reports), negligible * reports, wanted)
+    steps = Steps(sizes, mass, reports)
+    if are_few(len(kept), reports):
+        still = 1 - sum((share for size, share in exact if abs(size) > SMALLEST), Fraction(0))
+        low, high = positive_part_of_few(steps, still)
+    else:
+        low, high = positive_part(steps, negligible * reports, wanted, work)
     low, high = low / reports * (1 - 4 * UNIT) - left_out, high / reports * (1 + 4 * UNIT) + left_out
     return Enclosure(max(low, 0.0), min(high, 1.0))
 
@@ -95,15 +104,26 @@ def mean_positive_part(
 def least_epsilon(atoms: tuple[Atom, ...], reports: int, delta: float, largest: float) -> Enclosure:
     """Enclose the epsilon at which `mean_positive_part` falls to delta, in [0, largest].
 
-    Whatever the search finds, both ends are evaluated themselves: delta falls as epsilon grows.
+    Whatever the search finds, both ends are evaluated themselves: delta falls as epsilon grows. `largest` is
+    that of one report alone, at which delta is 0: it is returned as soon as less than LEAST_GAIN is gained.
+    The work is bounded, so of few reports, whose sums jump, the ends may be further apart.
     """
-    found = Enclosure(0.0, largest)
-    for wanted in (WANTED, WANTED / 50):  # where delta hardly depends on epsilon, its own ends must be closer
-        at = partial(mean_positive_part, atoms, reports, negligible=delta / 8, wanted=wanted)
-        found = _ends(at, _about(at, delta, largest), delta, largest)
-        if found.high - found.low <= WIDEST * found.high:
+    work = SearchWork()
+    least = largest * (1 - LEAST_GAIN)
+    if mean_positive_part(atoms, reports, least, delta / 8).low > delta:
+        return Enclosure(least, largest)
+    at = cache(partial(mean_positive_part, atoms, reports, negligible=delta / 8, work=work))
+    low, high = _ends(at, _about(at, delta, largest), delta, largest)
+    while high - low > WIDEST * high:  # where delta hardly depends on epsilon, its own ends must be closer
+        middle = (low + high) / 2
+        least_delta, most_delta = mean_positive_part(atoms, reports, middle, delta / 8, WANTED / 50, work)
+        if most_delta <= delta:
+            high = middle
+        elif least_delta >= delta:
+            low = middle
+        else:
             break
-    return found
+    return Enclosure(low, high)
 
 
 def _about(at: Callable[[float], Enclosure], delta: float, largest: float) -> float:

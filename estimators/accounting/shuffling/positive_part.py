@@ -14,11 +14,31 @@ FIRST_WIDTH, BAND = 0.008, 8
 #: Relative difference of the ends, unless given, and the most points of a grid.
 WANTED = 3e-4
 MOST_POINTS = 1 << 19
+#: Points times sizes that a search may evaluate beyond its first grids: about half a second.
+MOST_WORK = 1_500_000
 #: Smaller figures are not enclosed more closely, because floats end there.
 LEAST = 1e-290
 
 
-def positive_part(steps: Steps, negligible: float = LEAST, wanted: float = WANTED) -> Enclosure:
+class SearchWork:
+    """What a search may still spend on closer enclosures: counted, so that figures are the same anywhere.
+
+    Parameters
+    ----------
+    left : points times sizes, > 0.
+    """
+
+    def __init__(self, left: int = MOST_WORK) -> None:
+        self.left = left
+
+    def points(self, sizes: int) -> int:
+        """Return the most points of the next grid: an eighth, so that no evaluation takes all."""
+        return min(self.left // 8 // sizes, MOST_POINTS)
+
+
+def positive_part(
+    steps: Steps, negligible: float = LEAST, wanted: float = WANTED, work: SearchWork | None = None
+) -> Enclosure:
     """Enclose E[S_+].
 
     Parameters
@@ -26,6 +46,7 @@ def positive_part(steps: Steps, negligible: float = LEAST, wanted: float = WANTE
     steps : of the sum S.
     negligible : a figure below it need not be enclosed so closely, >= 1e-290.
     wanted : relative difference of the ends, > 0, which is reached unless MOST_POINTS do not suffice.
+    work : what is left for grids after the first one, and is spent here; None for any number of grids.
     """
     if not steps.largest > 0:
         return Enclosure(0.0, 0.0)
@@ -37,8 +58,11 @@ def positive_part(steps: Steps, negligible: float = LEAST, wanted: float = WANTE
     best = Enclosure(0.0, math.inf)
     while True:
         points = math.ceil(period * BAND / width / (2 * math.pi))
-        if points > MOST_POINTS and math.isfinite(best.high):
+        most = MOST_POINTS if work is None else work.points(len(steps.sizes))
+        if points > most and math.isfinite(best.high):
             return best
+        if work is not None:
+            work.left = max(work.left - points * len(steps.sizes), 0)
         (low, high), is_too_short = LineIntegral(steps, tilt, period, width, points).enclosure()
         best = Enclosure(max(low, best.low), min(high, best.high))
         gap = (best.high - best.low) / best.high

@@ -12,6 +12,7 @@ from estimators.accounting.shuffling.amplification import (
     shuffled_epsilon,
 )
 from estimators.accounting.shuffling.blanket import Blanket
+from estimators.accounting.shuffling.positive_part import SearchWork
 from estimators.arrays import FloatArray
 from estimators.mechanisms.directed_rounding import UNIT
 
@@ -56,9 +57,10 @@ def windows_epsilon(blanket: Blanket, reports: int, delta: float, windows: int) 
     end = least_epsilon(blanket.atoms, reports, rest, blanket.epsilon).high
     if end == 0:
         return 0.0
+    work = SearchWork()
     epsilons = end / STEPS * np.arange(STEPS + 1)
     deltas = [
-        mean_positive_part(blanket.atoms, reports, epsilon, rest / STEPS).high
+        mean_positive_part(blanket.atoms, reports, epsilon, rest / STEPS, work=work).high
         for epsilon in epsilons.tolist()
     ]
     loss, lost = _lattice_loss(end, np.minimum.accumulate(np.array(deltas)))

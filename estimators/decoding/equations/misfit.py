@@ -20,8 +20,8 @@ LEAST_ROWS = 3
 # Weight of the overall chi-square ratio against that of a column's own rows, as a number of rows.
 _PRIOR_ROWS = 16
 #: Misfit in an error, in standard deviations of shifts over candidates, and the probability that it is that
-#: for a complete list: see `misfit_weight`.
-FIXED_STRINGS, FALSE_WEIGHT = 3.0, 1e-3
+#: for a complete list, and where all raised bits are left out: see `misfit_weight`.
+FIXED_STRINGS, FALSE_WEIGHT, FALSE_WEIGHT_LEFT = 4.0, 1e-3, 0.1
 
 
 def moderate(own: FloatArray, support: NDArray[np.integer], overall: float) -> FloatArray:
@@ -61,23 +61,26 @@ def shift_deviation(variance: FloatArray, inflation: FloatArray) -> FloatArray:
     return deviation
 
 
-def misfit_weight(ratio: float, freedom: int) -> float:
-    """Return how many m of `shift_deviation` are the misfit in an error, to be added in quadrature: 1 or 3.
+def misfit_weight(ratio: float, freedom: int, *, is_incomplete: bool = False) -> float:
+    """Return how many m of `shift_deviation` are the misfit in an error, to be added in quadrature: 1 or 4.
 
-    A fixed candidate's shift is always the same, and of hundreds some are shifted by 4 m: shifts have heavier
-    tails than a normal, for a few strings cause them. With 3 m, a 95 % interval covers a shift of 4.4 m in at
-    least 90 % of windows, and one of 5.3 m in 80 %, whatever the sampling error s:
+    A fixed candidate's shift is always the same, and of thousands some are shifted by 6 m: shifts have
+    heavier tails than a normal, for a few strings cause them. With 4 m, a 95 % interval covers a shift of
+    5.9 m in at least 90 % of windows, and one of 7 m in 80 %, whatever the sampling error s:
 
-        1.96 sqrt(s² + 3² m²) >= max(4.4 m + 1.282 s, 5.3 m + 0.842 s)   for every s >= 0.
+        1.96 sqrt(s² + 4² m²) >= max(5.9 m + 1.282 s, 7 m + 0.842 s)   for every s >= 0.
 
-    Where the residuals may be noise alone, m is small beside s, and its weight is 1.
+    Where the residuals may be noise alone, m is small beside s, and its weight is 1. Of an incomplete list
+    they are less likely to be.
 
     Parameters
     ----------
     ratio : chi-square ratio of the rows of the fit.
     freedom : its degrees of freedom.
+    is_incomplete : whether the list is known to lack strings.
     """
-    return FIXED_STRINGS if ratio > chdtri(max(1, freedom), FALSE_WEIGHT) / max(1, freedom) else 1.0
+    false_weight = FALSE_WEIGHT_LEFT if is_incomplete else FALSE_WEIGHT
+    return FIXED_STRINGS if ratio > chdtri(max(1, freedom), false_weight) / max(1, freedom) else 1.0
 
 
 def mostly_unexplained(

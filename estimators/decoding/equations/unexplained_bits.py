@@ -17,8 +17,8 @@ from estimators.frequency.significance import benjamini_hochberg, normal_tail
 FALSE_BITS = 0.01
 #: With fewer degrees of freedom, residuals say too little about which bits are raised.
 LEAST_FREEDOM = 32
-# Steps of the robust fit, and rounds of leaving bits out.
-_STEPS, _ROUNDS = 8, 2
+# Most steps of the robust fit, the change of weights at which it ends, and rounds of leaving bits out.
+_STEPS, _SETTLED, _ROUNDS = 60, 0.01, 2
 # The knee: a residual of this many robust standard deviations has a quarter of the weight.
 _KNEE = 3.0
 # Ridge of the robust fit, of the diagonal and of its mean: columns without rows have no other curvature.
@@ -40,13 +40,11 @@ class UnexplainedBits:
     chi_square_ratio : weighted squared residuals of all bits per degree of freedom: expected 1, more if
         strings outside the candidates do not spread evenly; 1 without any degree of freedom.
     limit : chi-square ratio that a complete list exceeds with probability 1e-6.
-    last : estimate and standard error of the last column in that fit, as for independent bits.
     """
 
     left_out: NDArray[np.bool_]
     chi_square_ratio: float
     limit: float
-    last: tuple[float, float]
 
     @property
     def is_incomplete(self) -> bool:
@@ -61,7 +59,9 @@ def find_unexplained(design: csc_array, rows: BitEquations) -> UnexplainedBits:
     Least squares would spread this over the candidates that share the bits. Two steps find the bits:
 
     1. A robust fit. In each step a bit's weight falls the further it lies above the fit, in units of a spread
-       taken from the bits below the fit: unlisted strings can only raise bits.
+       taken from the bits below the fit: unlisted strings can only raise bits. With little noise the spread
+       falls for tens of steps, until the raised bits stand alone: in a roll-up of billions of reports these
+       are all found, and estimates are as exact as with a complete list.
     2. Rounds of a plain fit to the other bits. A bit is unexplained if its residual is too large for the
        spread of these, by Benjamini-Hochberg at 1 % over all bits: with a complete list, some bit is
        called unexplained in at most 1 % of windows.
@@ -85,10 +85,8 @@ def find_unexplained(design: csc_array, rows: BitEquations) -> UnexplainedBits:
     solution = solve(design, rows)
     raised = _raised(design, rows, left_out, solution)
     ratio, limit = solution.chi_square_ratio, ratio_limit(solution.freedom)
-    variance = float(solution.inverse[-1, -1]) * rows.excess * max(1.0, ratio)
-    last = float(solution.estimate[-1]), float(np.sqrt(variance))
     if solution.freedom < LEAST_FREEDOM or (ratio <= limit and not raised.any()):
-        return UnexplainedBits(left_out, ratio, limit, last)
+        return UnexplainedBits(left_out, ratio, limit)
     most = int(_MOST_UNEXPLAINED * solution.freedom)
     left_out = _largest(_robust_distance(design, rows, solution), most)
     for _ in range(_ROUNDS):
@@ -97,7 +95,7 @@ def find_unexplained(design: csc_array, rows: BitEquations) -> UnexplainedBits:
         if (raised == left_out).all():
             break
         left_out = raised
-    return UnexplainedBits(left_out, ratio, limit, last)
+    return UnexplainedBits(left_out, ratio, limit)
 
 
 def _robust_distance(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:
@@ -111,7 +109,9 @@ def _robust_distance(design: csc_array, rows: BitEquations, solution: Solution) 
         freedom = max(1 - columns / max(float(trust.sum()), columns + 1.0), 0.1)
         spread = max(1.0, float(np.median(below)) / (_MEDIAN * np.sqrt(freedom)))
         above: FloatArray = np.maximum(distance, 0) / (_KNEE * spread)
-        trust = 1 / (1 + above**2) ** 2
+        before, trust = trust, 1 / (1 + above**2) ** 2
+        if np.abs(trust - before).max() < _SETTLED:
+            break
         weight = rows.weight * trust
         hessian = weighted_gram(design, weight)
         curvature = np.diag(hessian)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import concentration
+from estimators.decoding.hashed.collisions import concentration, error_of_fixed, noise_of
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
 from estimators.frequency.estimate import Estimate, count_reports
 from estimators.frequency.intervals.for_all import shown_intervals
@@ -33,8 +33,12 @@ def decode_hashed(
        of a collection stay the same, a candidate errs alike in every window and in their sum.
 
     Collisions with the most frequent candidates are known: these are estimated together (`fit_together`), and
-    their expected reports taken out before all others are. What is left of sum f^2, of listed values and of
-    others, is measured in the counts (`concentration`), and enters all errors.
+    their expected reports taken out before all others are; their noise is that of these functions
+    (`noise_of`). So are a few texts that are no candidates, if they are plain in the counts
+    (`largest_unlisted`). What is left of sum f^2, of listed values and of others, is
+    measured in the counts (`concentration`), and enters all errors. If it is notable beside the noise, as
+    with texts that are not listed, errors are larger than its standard deviation, so that intervals also
+    cover the candidates that it shifts most (`error_of_fixed`).
 
     Parameters
     ----------
@@ -47,7 +51,8 @@ def decode_hashed(
     -------
     Estimate with arrays of shape (n,), fractions of all reports; frequencies are clipped to [0, 1]. `other`
     is the share of all strings that are no candidates. Diagnostics: `concentration`, sum f^2 of all values,
-    and `collision_error`, the part of each standard error that more reports do not reduce.
+    `collision_error`, the part of each standard error that more reports do not reduce, and
+    `unlisted_texts` and `unlisted_share`: frequent values that are no candidates, and their share together.
 
     Raises
     ------
@@ -84,10 +89,11 @@ def decode_words(
     """
     mechanism, reports = functions.mechanism, int(counts.sum())
     shared, channel = concentration(counts, mechanism), Inversion.of_support(mechanism)
-    inverted, collisions = invert_words(counts, words, functions, shared)
-    noise = channel.std_error(inverted, reports)
-    std_error = np.hypot(np.hypot(noise, collisions), _sampling_error(inverted, reports, sampled))
-    of_absent = np.hypot(channel.std_error(np.zeros(1), reports), collisions)
+    inverted, collisions, unlisted, known = invert_words(counts, words, functions, shared)
+    noise = noise_of(inverted, known, reports, mechanism)
+    of_absent = noise_of(np.zeros(len(words)), known, reports, mechanism)
+    fixed = error_of_fixed(float(channel.std_error(np.zeros(1), reports)[0]), collisions)
+    std_error = np.hypot(np.hypot(noise, fixed), _sampling_error(inverted, reports, sampled))
     frequency = np.clip(inverted, 0, 1)
     low, high, for_all = shown_intervals(
         lambda level: unified_interval(inverted, std_error, level=level), frequency
@@ -100,12 +106,18 @@ def decode_words(
         std_error=std_error,
         low=low,
         high=high,
-        significant=benjamini_hochberg(normal_tail(inverted / of_absent)),
+        significant=benjamini_hochberg(normal_tail(inverted / np.hypot(of_absent, fixed))),
         supports=np.rint(reports * (mechanism.miss + mechanism.contrast * inverted)).astype(np.int64),
         other=(other, float(np.hypot(error, _sampling_error(np.array([other]), reports, sampled)[0]))),
-        diagnostics={"concentration": shared, "collision_error": collisions},
+        diagnostics={
+            "concentration": shared,
+            "collision_error": fixed,
+            "unlisted_texts": float(len(unlisted)),
+            "unlisted_share": float(unlisted.sum()),
+        },
         unbiased=inverted,
         for_all=for_all,
+        known_collisions=known,
     )
 
 

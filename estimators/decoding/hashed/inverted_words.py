@@ -1,26 +1,60 @@
 """Inversion of the supports of hashed words, without the collisions with the most frequent of them."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import buckets_of, fit_together, without
-from estimators.decoding.hashed.support import count_supports, supported_candidates
+from estimators.decoding.hashed.collisions import (
+    concentration_left,
+    fit_together,
+    sum_of_squares,
+    without,
+)
+from estimators.decoding.hashed.support import (
+    chunk_sums,
+    chunks_of,
+    supported_candidates,
+    supports_in,
+)
+from estimators.decoding.hashed.unlisted_texts import MOST_UNLISTED, largest_unlisted
 from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.hash_functions import HashFunctions
 
-#: Words whose collisions are taken out: the most frequent ones, this many standard errors above 0.
-MOST_FREQUENT, FREQUENT_ERRORS = 64, 5.0
+#: Words whose collisions are taken out: the most frequent ones, this many standard errors above 0. Each round
+#: reduces the errors, and so finds more of them, among those that the supports say are the largest.
+MOST_FREQUENT, FREQUENT_ERRORS, ROUNDS, LARGEST = 128, 5.0, 24, 1 << 13
 LEAST_DEGREES = 16  # C (g - 1) for each of them: the eigenvalues of their system are above 1/2
+
+
+class InvertedWords(NamedTuple):
+    """Estimates of n words.
+
+    Parameters
+    ----------
+    frequency : float64 array (n,), fractions of all reports, unconstrained.
+    collisions : standard error of what collisions remain, a fraction.
+    unlisted : float64 array (u,), the frequencies of u unlisted values that were found.
+    known : float64 array (n,), what collisions with frequent values had added to each word; taken out.
+    """
+
+    frequency: FloatArray
+    collisions: float
+    unlisted: FloatArray
+    known: FloatArray
 
 
 def invert_words(
     counts: NDArray[np.int64], words: NDArray[np.uint64], functions: HashFunctions, shared: float
-) -> tuple[FloatArray, float]:
+) -> InvertedWords:
     """Estimate the frequency of each word, and the standard error of what collisions remain.
 
-    The squares of the frequent words leave sum f^2 as far as they are known: an estimate x with error s has
-    E x^2 = f^2 + s^2, and what is taken out is wrong by s, so f^2 - s^2 leaves it.
+    Frequent words are estimated together and taken out, in rounds, since each leaves smaller errors and so
+    more words that are clearly frequent; they are chosen anew in each. When these are out, values that nobody
+    listed are taken out like them if they are plain in what is left (`largest_unlisted`). What is left of sum
+    f^2 is measured in what is left (`concentration_left`).
 
     Parameters
     ----------
@@ -31,29 +65,46 @@ def invert_words(
 
     Returns
     -------
-    float64 array (n,), fractions of all reports, unconstrained; and the error of collisions, a fraction.
+    InvertedWords of shape (n,).
     """
-    mechanism, reports, channel = (
-        functions.mechanism,
-        int(counts.sum()),
-        Inversion.of_support(functions.mechanism),
-    )
-    inverted = channel.frequency(count_supports(counts, words, functions) / reports)
-    error = float(
-        np.hypot(channel.std_error(np.zeros(1), reports)[0], np.sqrt(shared * mechanism.collision_variance))
-    )
-    most = min(MOST_FREQUENT, int(1 / mechanism.collision_variance) // LEAST_DEGREES)
-    largest = np.argsort(-inverted, kind="stable")[:most]
-    frequent = largest[inverted[largest] > FREQUENT_ERRORS * error]
-    if len(frequent):
-        hashed = buckets_of(words[frequent], functions)
-        together = fit_together(inverted[frequent], hashed, mechanism)
-        rest = without(counts, together, hashed, mechanism)
-        inverted = channel.frequency(count_supports(rest, words, functions) / reports)
-        inverted[frequent] += together
-        known = together**2 - 2 * channel.std_error(together, reports) ** 2
-        shared = max(0.0, shared - float(np.maximum(known, 0).sum()))
-    return inverted, float(np.sqrt(shared * mechanism.collision_variance))
+    mechanism, reports = functions.mechanism, int(counts.sum())
+    channel = Inversion.of_support(mechanism)
+    noise = float(channel.std_error(np.zeros(1), reports)[0])
+    sums, squares = chunk_sums(counts, functions), sum_of_squares(counts)
+    inverted = channel.frequency(supports_in(sums, words, functions) / reports)
+    most = most_taken_out(mechanism)
+    largest = np.sort(np.argsort(-inverted, kind="stable")[:LARGEST])
+    cleared, left, rest = inverted[largest], shared, sums
+    frequent, together = np.empty(0, np.int64), np.empty(0)
+    places, unlisted = np.arange(len(sums)), np.empty((0, len(sums)), np.uint8)
+    for _ in range(ROUNDS):
+        error = np.hypot(noise, np.sqrt(left * mechanism.collision_variance))
+        chosen = np.argsort(-cleared, kind="stable")[:most]
+        chosen = np.sort(chosen[cleared[chosen] > FREQUENT_ERRORS * error])
+        if np.array_equal(chosen, frequent):
+            more = largest_unlisted(rest, words, functions) if len(unlisted) < MOST_UNLISTED else None
+            if more is None or len(frequent) == most:
+                break
+            unlisted = np.vstack([unlisted, more])
+        frequent, listed = chosen, chunks_of(words[largest[chosen]], functions)
+        chunks = np.concatenate([listed, unlisted])
+        alone = channel.frequency(sums[places, unlisted].sum(axis=1) / reports)
+        together = fit_together(np.append(inverted[largest[frequent]], alone), chunks, functions)
+        rest, squared = without(sums, squares, reports, together, chunks, functions)
+        cleared = channel.frequency(supports_in(rest, words[largest], functions) / reports)
+        cleared[frequent] += together[: len(frequent)]
+        fitted = 2 * float((channel.std_error(together, reports) ** 2).sum())
+        left = float(np.clip(concentration_left(squared, reports, mechanism) + fitted, 0, shared))
+    if len(words) > LARGEST:
+        cleared = channel.frequency(supports_in(rest, words, functions) / reports)
+        cleared[largest[frequent]] += together[: len(frequent)]
+    collisions = float(np.sqrt(left * mechanism.collision_variance))
+    return InvertedWords(cleared, collisions, together[len(frequent) :], inverted - cleared)
+
+
+def most_taken_out(mechanism: FunctionPool) -> int:
+    """Return the number of frequent words whose collisions are taken out, at most."""
+    return min(MOST_FREQUENT, int(1 / mechanism.collision_variance) // LEAST_DEGREES)
 
 
 def share_of_others(
@@ -73,7 +124,7 @@ def share_of_others(
     Parameters
     ----------
     counts, words, functions : as of `invert_words`.
-    inverted, collisions : its results.
+    inverted, collisions : its first results.
 
     Returns
     -------

@@ -17,6 +17,7 @@ def decode_listed(
     mechanism: PrefixTree,
     hash_key: int,
     overlap: float = 1.0,
+    found: Sequence[bytes] = (),
 ) -> Estimate:
     """Estimate the frequency of each candidate, as `decode_hashed` does, from the reports of the last level.
 
@@ -30,11 +31,13 @@ def decode_listed(
     mechanism : of the reports.
     hash_key : of the collection.
     overlap : factor on the variance of the sample of clients, >= 1.
+    found : m prefixes of the last level's length, or shorter whole texts, that other windows have found; none
+        is the beginning of a candidate.
 
     Returns
     -------
-    Estimate with arrays of shape (n,). Without a report on the last level, errors are inf. Its `reports` are
-    those of the last level.
+    Estimate with arrays of shape (n + m,), the candidates first. Without a report on the last level,
+    errors are inf. Its `reports` are those of the last level.
 
     Raises
     ------
@@ -44,15 +47,15 @@ def decode_listed(
     if counts.shape != shape or counts.min() < 0 or not counts.any():
         raise ValueError(f"counts must be of shape {shape}, >= 0 and not all 0, got shape {counts.shape}")
     last = mechanism.cohorts - 1
-    prefixes = [mechanism.prefix(utf_8(each), last) for each in candidates]
+    prefixes = [*(mechanism.prefix(utf_8(each), last) for each in candidates), *found]
     if repeated := len(prefixes) - len(set(prefixes)):
         raise ValueError(
             f"candidates must be distinct in their first {mechanism.lengths[-1]} bytes,"
             f" got {repeated} repeated"
         )
     reports = int(counts[last].sum())
-    if not candidates or reports == 0:
-        return _unknown(len(candidates), reports)
+    if not prefixes or reports == 0:
+        return _unknown(len(prefixes), reports)
     functions = hash_functions_of(mechanism.oracle, hash_key)
     others = 1 - reports / float(counts.sum())
     return decode_words(counts[last], mechanism.words(prefixes, last, functions), functions, others * overlap)

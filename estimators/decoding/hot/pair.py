@@ -19,24 +19,31 @@ from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 
 
 def decode_pair(
-    bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: OneHotPair
+    bit_counts: NDArray[np.int64],
+    cohort_sizes: NDArray[np.int64],
+    mechanism: OneHotPair,
+    *,
+    may_lack_bit: bool = False,
 ) -> Estimate:
     """Estimate the joint table, both margins, conditional shares, and whether the fields are independent.
 
     The joint table is that of `decode_hot`. The bits of a report are randomized independently, so the
     variance of a sum of debiased bits is the sum of theirs: for fixed true pairs every error is exact.
     Margins are sums of debiased bits, then the nearest shares >= 0 whose sum is <= 1. They have the noise of
-    K2 or K1 bits, so they are less exact than the estimate of one field alone.
+    K2 or K1 bits, so they are less exact than the estimate of one field alone. Where clients may set no bit,
+    margins are shares of all reports, of those with a bit; `other` is 1 minus the sum of all debiased bits.
 
     Parameters
     ----------
     bit_counts : int64 array (1, bits), reports that show a 1; bit a K2 + b is that of pair (a, b).
     cohort_sizes : int64 array (1,), number of reports (N), >= 1.
     mechanism : OneHotPair of the reports.
+    may_lack_bit : whether a client sets no bit if a field does not list its value.
 
     Returns
     -------
-    Estimate with arrays of shape (K1 K2,), fractions of all reports, by rows, and with `pair`.
+    Estimate with arrays of shape (K1 K2,), fractions of all reports, by rows, and with `pair`; with `other`,
+    the reports of clients without a bit, if there may be any.
 
     Raises
     ------
@@ -49,8 +56,10 @@ def decode_pair(
     noise /= joint.reports
     given_second = _given_rows(table.T, variance.T)
     ones = bit_counts[0, : mechanism.buckets].reshape(mechanism.shape)
+    without_bit = float(np.clip(1 - table.sum(), 0, 1)), float(np.sqrt(variance.sum()))
     return replace(
         joint,
+        other=without_bit if may_lack_bit else None,
         pair=PairEstimate(
             (_margin(table, variance, noise, joint), _margin(table.T, variance.T, noise, joint)),
             _by_rows(_given_rows(table, variance)),

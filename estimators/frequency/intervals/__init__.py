@@ -3,5 +3,6 @@
 May import `estimate` of the folder above, and `arrays`. Begin with `acceptance`, the test that all intervals
 invert; `unified` is for known standard errors, `score` for variances that depend on the share, `fieller` for
 shares of a group that is an estimate, too; `quantile_cells` inverts likelihood ratios of distributions.
-`for_all` has intervals for all values at once, `confidence_sequence` those for every look.
+`for_all` has intervals for all values at once, `confidence_sequence` those for every look, by the bound of
+`bennett_bound`.
 """

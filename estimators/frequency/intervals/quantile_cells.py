@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from estimators.frequency.estimate import QUANTILE_975
-from estimators.frequency.intervals.two_masses import QuadraticLoss, minimize_with_mass
+from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 
 _FIRST_DISTANCE = 4  # cells
 _TAIL, _TAIL_ROOT = 0.02, 2.4
@@ -40,14 +39,16 @@ def quantile_cells(loss: QuadraticLoss, levels: Sequence[float]) -> list[tuple[i
     constraints as bounds of one functional.
     """
     steps = len(loss.linear)
-    likeliest, free = minimize_with_mass(loss, 0, 0.0, np.arange(steps) % _EVERY == 0)
+    begin = np.arange(steps) % _EVERY == 0
+    likeliest, free = minimize_with_mass(PivotedLoss(loss, begin), 0, 0.0, begin)
+    pivoted = PivotedLoss(loss, free)
     below = np.append(0, likeliest.cumsum())
     found, distances = [], (_FIRST_DISTANCE, _FIRST_DISTANCE)
     for level in levels:
         # The likeliest distribution reaches the level in cell middle - 1.
         middle = int(np.clip(np.searchsorted(below, level), 1, steps))
-        down = _Ratios(loss, loss.of(likeliest), free, level, middle, -1)
-        up = _Ratios(loss, loss.of(likeliest), free, level, middle - 1, 1)
+        down = _Ratios(pivoted, loss.of(likeliest), level, middle, -1)
+        up = _Ratios(pivoted, loss.of(likeliest), level, middle - 1, 1)
         first = middle - _reach(down, middle - 1, distances[0])
         last = middle - 1 + _reach(up, steps - middle, distances[1])
         distances = max(1, middle - first), max(1, last - middle + 1)
@@ -72,18 +73,16 @@ def largest_root(level: float) -> float:
 class _Ratios:
     """Roots of likelihood ratios: the first `origin + way * n` cells hold exactly `level`."""
 
-    def __init__(
-        self, loss: QuadraticLoss, least: float, free: NDArray[np.bool_], level: float, origin: int, way: int
-    ) -> None:
-        self._loss, self._least = loss, least
+    def __init__(self, pivoted: PivotedLoss, least: float, level: float, origin: int, way: int) -> None:
+        self._pivoted, self._least = pivoted, least
         self._level, self._origin, self._way = level, origin, way
-        self._free = free  # cells of the last minimum: the next one has nearly the same
+        self._free = pivoted.base  # cells of the last minimum: the next one has nearly the same
 
     def root(self, number: int) -> float:
         """Return it for n = `number`, >= 0, over the largest; about linear in n, and ascending."""
         cells = self._origin + self._way * number
-        found, self._free = minimize_with_mass(self._loss, cells, self._level, self._free)
-        excess = max(0.0, self._loss.of(found) - self._least)
+        found, self._free = minimize_with_mass(self._pivoted, cells, self._level, self._free)
+        excess = max(0.0, self._pivoted.loss.of(found) - self._least)
         return math.sqrt(2 * excess) / largest_root(self._level)
 
 

@@ -33,8 +33,68 @@ class QuadraticLoss:
         return float(theta @ (self.hessian @ theta) / 2 - self.linear @ theta)
 
 
+class PivotedLoss:
+    """A loss solved for a set of free cells, the base: for sets like it a few equations then remain.
+
+    Let slope = H theta - c + u sums, with multipliers u of the sums. At the minimum for a set of free cells,
+    these have slope 0, and all others theta 0. Solved for the base, theta of its cells and slope of the
+    others are linear in slope of its cells, theta of the others, and u. Of these, all cells are known to have
+    0 but those where a set differs from the base.
+
+    Parameters
+    ----------
+    loss : of d cells.
+    base : bool array (d,), not all False.
+
+    Source: Tsatsomeros, "Principal pivot transforms: properties and applications" (Linear Algebra Appl. 307,
+    2000).
+    """
+
+    def __init__(self, loss: QuadraticLoss, base: NDArray[np.bool_]) -> None:
+        self.loss, self.base = loss, base
+        steps, inside = len(base), base[:, None]
+        solved = _pivoted(loss.hessian, base)
+        constant = solved @ np.where(base, loss.linear, 0) - np.where(base, 0, loss.linear)
+        # Row steps + n gives the sum of theta over the first n cells, column steps + n is of its multiplier.
+        # The transpose differs by the sign between a cell of the base and anything else, and not else.
+        self._signs = np.where(np.append(base, np.zeros(steps + 1, np.bool_)), 1.0, -1.0)
+        self._rows = np.zeros((2 * steps + 1, 2 * steps + 1))
+        self._rows[:steps, :steps] = solved
+        np.cumsum(np.where(inside, solved, np.eye(steps)), axis=0, out=self._rows[steps + 1 :, :steps])
+        across = np.where(inside, -1, 1) * self._rows[steps:, :steps].T
+        self._rows[:steps, steps:] = across
+        np.cumsum(np.where(inside, across, 0), axis=0, out=self._rows[steps + 1 :, steps:])
+        self._constant = np.concatenate([constant, [0], np.where(base, constant, 0).cumsum()])
+
+    def minimum_on_planes(self, cells: int, mass: float, free: NDArray[np.bool_]) -> FloatArray:
+        """Minimize over theta that is 0 where not free, and whose first cells sum to `mass`, all to 1.
+
+        Parameters
+        ----------
+        cells : number of first cells; at 0 and d the only condition is that all sum to 1.
+        mass : of these.
+        free : bool array (d,). Neither side is without free cells.
+
+        Returns
+        -------
+        float64 array (d,): theta of the free cells, the slope of the loss at the others.
+        """
+        steps = len(free)
+        changed = np.flatnonzero(free != self.base)
+        planes = [steps + cells, 2 * steps] if 0 < cells < steps else [2 * steps]
+        chosen = np.append(changed, planes)
+        wanted = -self._constant[chosen]
+        wanted[len(changed) :] += [mass, 1.0][-len(planes) :]
+        rows, signs = self._rows[chosen], self._signs
+        solution = np.linalg.solve(rows[:, chosen], wanted)
+        effect = signs[:steps] * ((signs[chosen] * solution) @ rows[:, :steps])
+        found: FloatArray = self._constant[:steps] + effect
+        found[changed] = solution[: len(changed)]
+        return found
+
+
 def minimize_with_mass(
-    loss: QuadraticLoss, cells: int, mass: float, free: NDArray[np.bool_]
+    pivoted: PivotedLoss, cells: int, mass: float, free: NDArray[np.bool_]
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Minimize the loss over theta >= 0 whose first cells sum to `mass`, and the others to 1 - `mass`.
 
@@ -44,7 +104,7 @@ def minimize_with_mass(
 
     Parameters
     ----------
-    loss : of d cells.
+    pivoted : the loss of d cells.
     cells : number of first cells, in [0, d].
     mass : of these, in (0, 1); any number if `cells` is 0 or d, since one side then holds everything.
     free : bool array (d,), cells to begin with, such as those of a similar minimum.
@@ -56,44 +116,38 @@ def minimize_with_mass(
     Source: Kim, Park, "Fast nonnegative matrix factorization: an active-set-like method and comparisons"
     (SIAM J. Sci. Comput. 33, 2011), section 4; Murty, Math. Programming 7 (1974).
     """
-    first = np.arange(len(free)) < cells
-    sums = np.array([side for side in (first, ~first) if side.any()], dtype=np.float64)
-    masses = np.array([mass, 1 - mass]) if len(sums) == 2 else np.ones(1)
-    tolerance = _MULTIPLIER_TOLERANCE * float(np.abs(loss.linear).max())
+    tolerance = _MULTIPLIER_TOLERANCE * float(np.abs(pivoted.loss.linear).max())
     fewest, chances = len(free) + 1, _CHANCES
     for _ in range(_STEPS_PER_CELL * len(free)):
-        free = _with_all_sides(sums, free)
-        theta, gains = _minimum_on_planes(loss, sums, masses, free)
-        wrong = np.flatnonzero(np.where(free, theta < 0, gains > tolerance))
+        free = _with_all_sides(cells, free)
+        found = pivoted.minimum_on_planes(cells, mass, free)
+        wrong = np.flatnonzero(found < np.where(free, 0, -tolerance))
         if wrong.size == 0:
             break
         fewest, chances = (wrong.size, _CHANCES) if wrong.size < fewest else (fewest, chances - 1)
-        free = free.copy()
         changed = wrong if chances >= 0 else wrong[-1:]
         free[changed] ^= True
-    return np.maximum(theta, 0), free
+    return np.where(free, np.maximum(found, 0), 0), free
 
 
-def _with_all_sides(sums: FloatArray, free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _with_all_sides(cells: int, free: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Free a whole side if none of its cells is."""
-    empty = ~(sums @ free > 0)
-    return free | (sums[empty].sum(axis=0) > 0) if empty.any() else free
+    free = free.copy()
+    for side in (free[:cells], free[cells:]):
+        if not side.any():
+            side[:] = True
+    return free
 
 
-def _minimum_on_planes(
-    loss: QuadraticLoss, sums: FloatArray, masses: FloatArray, free: NDArray[np.bool_]
-) -> tuple[FloatArray, FloatArray]:
-    """Minimize over {sums theta = masses, theta = 0 where not free}; return it, and what each cell gains."""
-    cells, planes = np.flatnonzero(free), len(sums)
-    size = len(cells)
-    rows = loss.hessian[cells]
-    system = np.zeros((size + planes, size + planes))
-    system[:size, :size] = rows[:, cells]
-    system[range(size), range(size)] *= 1 + _RIDGE
-    system[size:, :size] = sums[:, cells]
-    system[:size, size:] = sums[:, cells].T
-    solution = np.linalg.solve(system, np.append(loss.linear[cells], masses))
-    theta = np.zeros(len(free))
-    theta[cells] = solution[:size]
-    gains: FloatArray = loss.linear - solution[:size] @ rows - solution[size:] @ sums
-    return theta, gains
+def _pivoted(hessian: FloatArray, base: NDArray[np.bool_]) -> FloatArray:
+    """Exchange theta and H theta for the cells of the base, in the equations that give H theta."""
+    inside, outside = np.flatnonzero(base), np.flatnonzero(~base)
+    ridged = hessian + np.diag(_RIDGE * hessian.diagonal())
+    inverse = np.linalg.inv(ridged[np.ix_(inside, inside)])
+    across = hessian[np.ix_(outside, inside)]
+    product = across @ inverse
+    ridged[np.ix_(inside, inside)] = inverse
+    ridged[np.ix_(outside, inside)] = product
+    ridged[np.ix_(inside, outside)] = -product.T
+    ridged[np.ix_(outside, outside)] -= product @ across.T
+    return ridged

@@ -16,6 +16,9 @@ from estimators.frequency.intervals.acceptance import (
 
 # Bisections of an interval's end: to 1e-15 of the range.
 _HALVINGS = 50
+# Smaller errors, relative to `most`, are taken for this: far below what a float tells apart, and 1 over it is
+# no overflow.
+_LEAST_ERROR = 1e-200
 
 
 def unified_interval(
@@ -26,7 +29,8 @@ def unified_interval(
     It covers every share in [0, most] with the probability `level`, if the errors are normal. At 95 % it is
     one-sided if the estimate is less than 1.645 standard errors above 0 or below `most`, and estimate ± 1.96
     standard errors if it is more than 3.92 away from both. It holds the estimate clipped to [0, most]. Its
-    width is never 0: the upper end of an estimate of -x standard errors approaches 1.35 / x of them.
+    width is never 0: the upper end of an estimate of -x standard errors approaches 1.35 / x of them, and ends
+    that are the same float are moved to the next ones.
 
     An estimate that was clipped to [0, most] gets the same interval or a wider one, which covers shares less
     than 1.96 standard errors from a boundary with 95 to 97.5 %.
@@ -46,10 +50,13 @@ def unified_interval(
     """
     low, high = np.zeros(len(estimate)), np.full(len(estimate), float(most))
     is_known = np.isfinite(std_error)
-    error = std_error[is_known]
+    error = np.maximum(std_error[is_known], _LEAST_ERROR * most)
     x, bound = estimate[is_known] / error, most / error
     high[is_known] = most * _upper_end(x, bound, level)
     low[is_known] = most * (1 - _upper_end(bound - x, bound, level))
+    is_point = low >= high
+    low[is_point] = np.maximum(np.nextafter(low[is_point], -np.inf), 0)
+    high[is_point] = np.minimum(np.nextafter(high[is_point], np.inf), most)
     return IntervalEnds(low, high)
 
 
@@ -65,7 +72,7 @@ def _upper_end(estimate: FloatArray, most: FloatArray, level: float) -> FloatArr
     found = np.where(
         is_negative, np.interp(estimate, below, radius), np.interp(most - estimate, above, radius)
     )
-    falling = found**2 / (np.sqrt(estimate**2 + found**2) + np.abs(estimate))
+    falling = found**2 / (np.hypot(estimate, found) + np.abs(estimate))
     end = np.minimum(np.where(is_negative, falling, estimate + found) / most, 1)
     is_wide = most < 2 * quantile_of(level)
     end[is_wide] = _bisected_end(estimate[is_wide], most[is_wide], level)

@@ -54,10 +54,20 @@ class FunctionBlock:
         """Functions of the block: the rows of `table`."""
         return int(self.chunks * (self.buckets**self.digits - 1) // (self.buckets - 1))
 
+    @cached_property
+    def chunk_symbols(self) -> int:
+        """Number of values of a chunk."""
+        return int(self.buckets**self.digits)
+
     @property
+    def distinct(self) -> int:
+        """In how many functions of a chunk two values of it have different buckets, whatever the two are."""
+        return int(self.buckets ** (self.digits - 1))
+
+    @cached_property
     def symbols(self) -> int:
-        """Number of symbols: the columns of `table`."""
-        return int(self.buckets ** (self.digits * self.chunks))
+        """Number of symbols: the columns of `table`. The first chunk is the lowest digit of a symbol."""
+        return int(self.chunk_symbols**self.chunks)
 
     @cached_property
     def table(self) -> NDArray[np.uint8]:
@@ -76,9 +86,13 @@ class FunctionBlock:
 
     @cached_property
     def members(self) -> NDArray[np.float64]:
-        """1 where a function gives a symbol a bucket, else 0: float64 (functions * buckets, symbols)."""
-        equal = self.table[:, np.newaxis, :] == np.arange(self.buckets, dtype=np.uint8)[:, np.newaxis]
-        members: NDArray[np.float64] = equal.reshape(-1, self.symbols).astype(np.float64)
+        """1 where a function of a chunk gives a value of the chunk a bucket, else 0; the same for each chunk.
+
+        float64 (functions of a chunk * buckets, chunk_symbols).
+        """
+        of_chunk = self.table[: self.functions // self.chunks, : self.chunk_symbols]
+        equal = of_chunk[:, np.newaxis, :] == np.arange(self.buckets, dtype=np.uint8)[:, np.newaxis]
+        members: NDArray[np.float64] = equal.reshape(-1, self.chunk_symbols).astype(np.float64)
         return members
 
 

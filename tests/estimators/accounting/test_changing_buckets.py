@@ -17,8 +17,8 @@ DELTA = 1e-6
 CASES = [(2, 3), (3, 3)]
 
 
-def hashed(buckets: int) -> LongitudinalHash:
-    return LongitudinalHash.from_epsilons(1.0, 0.6, hash_buckets=buckets)
+def hashed(buckets: int, epsilon_inf: float = 1.0, epsilon_one: float = 0.6) -> LongitudinalHash:
+    return LongitudinalHash.from_epsilons(epsilon_inf, epsilon_one, hash_buckets=buckets)
 
 
 def law(sequence, permanent, outputs):
@@ -99,6 +99,30 @@ def test_reports_of_any_sequences_cost_no_more_than_stated(buckets, times):
     assert exact <= stated <= exact * (1 + 1e-9 if times == 1 else 1.25)
     assert stated <= hashed_subject(mechanism).loss(times).largest
     assert exact >= times * mechanism.epsilon_one * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "buckets", "times", "changes", "factor"),
+    [
+        ((4.0, 2.0), 2, 4, 1, 1.003),
+        ((4.0, 3.6), 3, 3, 2, 1.029),
+        ((2.0, 1.0), 3, 3, 2, 1.065),
+        ((1.0, 0.9), 3, 3, 2, 1.202),
+        ((1.0, 0.9), 3, 3, 1, 1.359),
+        ((0.5, 0.1), 2, 4, 1, 1.277),
+        ((0.25, 0.125), 3, 3, 1, 1.831),
+        ((0.02, 0.01), 3, 3, 1, 2.390),
+    ],
+)
+def test_bound_is_above_the_exact_cost_by_a_known_factor(epsilons, buckets, times, changes, factor):
+    """Sequences in at most changes + 1 buckets. The bound is near for large epsilons, far for small ones."""
+    mechanism = hashed(buckets, *epsilons)
+    outputs = list(product(range(buckets), repeat=times))
+    laws = [reports_law(each, mechanism, outputs) for each in outputs if len(set(each)) <= changes + 1]
+    exact = log_above(max(max(column) / min(column) for column in zip(*laws, strict=True)))
+    stated = hashed_subject(mechanism, changes).largest_of(times)
+    assert stated >= exact
+    assert stated / exact == pytest.approx(factor, abs=2e-3)
 
 
 @pytest.mark.parametrize("buckets", [2, 3])

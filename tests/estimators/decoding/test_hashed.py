@@ -6,9 +6,15 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from estimators.decoding.hashed.collisions import concentration
+from estimators.decoding.hashed.collisions import concentration, error_of_fixed
 from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.support import count_supports, supported_candidates
+from estimators.decoding.hashed.support import (
+    chunk_sums,
+    chunks_of,
+    supported_candidates,
+    supports_in,
+)
+from estimators.decoding.hashed.unlisted_texts import largest_unlisted
 from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from tests.support.estimators.simulation import generator, zipf_counts
@@ -51,7 +57,7 @@ def test_supports_are_the_reports_whose_function_gives_the_bucket():
         mechanism = LocalHash.from_epsilon(epsilon, 2000)
         functions = HashFunctions(mechanism, 5)
         counts = generator(1).integers(0, 9, mechanism.width)
-        found = count_supports(counts, functions.words(WORDS), functions)
+        found = supports_in(chunk_sums(counts, functions), functions.words(WORDS), functions)
         buckets = hashed(functions, WORDS)
         table = counts.reshape(mechanism.hash_functions, -1)
         rows = np.arange(mechanism.hash_functions)
@@ -67,8 +73,8 @@ def test_supports_of_many_words_are_those_of_each_alone():
     functions = HashFunctions(mechanism, 5)
     words = generator(2).integers(0, 2**63, 8200).astype(np.uint64)
     counts = generator(1).integers(0, 9, mechanism.width)
-    whole = count_supports(counts, words, functions)
-    ends = count_supports(counts, words[-10:], functions)
+    whole = supports_in(chunk_sums(counts, functions), words, functions)
+    ends = supports_in(chunk_sums(counts, functions), words[-10:], functions)
     assert whole[-10:].tolist() == ends.tolist()
     assert supported_candidates(words, functions).sum() == 8200 * 26
 
@@ -93,10 +99,11 @@ def test_errors_and_coverage_over_many_collections(epsilon, first):
     """60 collections (other functions) of one window each: variance by formula, stated errors, coverage.
 
     C is chosen so that collisions of the 60 held strings are half of the variance of the 40 that nobody
-    holds: intervals without them would cover 83 %. Unlisted, they stay; listed, those of the most frequent
-    ones are taken out. Squared errors are compared with miss (1 - miss) / (contrast^2 N) + sum f^2 / (C (g -
-    1)), with f of the strings not taken out: false-alarm rate 1e-6 with normal errors, and twice that
-    distance for what candidates of a collection share. Coverage has a standard error of 0.004.
+    holds: intervals without them would cover 83 %. Unlisted, they stay, and intervals reach 5 standard
+    deviations of them; listed, those of the most frequent ones are taken out. Squared errors are compared
+    with miss (1 - miss) / (contrast^2 N) + sum f^2 / (C (g - 1)), with f of the strings not taken out:
+    false-alarm rate 1e-6 with normal errors, and twice that distance
+    for what candidates of a collection share. Coverage has a standard error of 0.004.
     """
     reports, shares = int(HELD.sum()), HELD / HELD.sum()
     mechanism = LocalHash.from_epsilon(epsilon)
@@ -124,11 +131,113 @@ def test_errors_and_coverage_over_many_collections(epsilon, first):
         assert abs(ratio - 1) < bound
     else:
         assert 0.5 - bound < ratio < 0.65
-    assert (absent**2).mean() == pytest.approx((stated[:, 60 - first :] ** 2).mean(), rel=bound + 0.05)
+    if first:
+        fixed = error_of_fixed(math.sqrt(noise), math.sqrt((shares**2).sum() * mechanism.collision_variance))
+        assert (stated**2).mean() == pytest.approx(noise + fixed**2, rel=0.1)
     assert abs(errors.mean()) < 2 * QUANTILE * np.sqrt(expected / errors.size)
-    assert 0.935 < covers[:, 60 - first :].mean() < 0.965
+    assert covers[:, 60 - first :].mean() > 0.935
     if not first:
-        assert 0.935 < covers[:, :60].mean() < 0.965
+        assert covers[:, :60].mean() > 0.935
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2, 1.0, 4.0, 4.6, 30.0])
+def test_fixed_values_are_covered_whatever_their_collisions(noise):
+    """A shift of 5 standard deviations in 80 % and of 3 in 90 % of windows; of none in 95 % at least."""
+    error = math.hypot(noise, error_of_fixed(noise, 1.0))
+    for shift, least in ((5, 0.8), (3, 0.9), (0, 0.95)):
+        reach = 1.959964 * error
+        covered = NormalDist(shift, max(noise, 1e-9))
+        assert covered.cdf(reach) - covered.cdf(-reach) > least - 1e-3
+    assert error_of_fixed(noise, 0.0) == 0
+    assert 1 <= error_of_fixed(noise, 1.0) < 2.9
+
+
+def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
+    """20 windows with the same functions, a fifth of the reports in 20 unlisted texts, epsilon 4.
+
+    Each is too rare to be plain, so collisions stay. A candidate covered in 80 % is covered in 8 of 20 with
+    probability 1e-4. Defect caught: with errors for an average over candidates, some of 300 were covered in
+    fewer.
+    """
+    mechanism, key, rng = LocalHash.from_epsilon(4.0), 5, generator(6)
+    names = [f"name {number}" for number in range(300)]
+    held = np.append(zipf_counts(60, 1_600_000), np.full(20, 20_000))
+    buckets = hashed(hash_functions_of(mechanism, key), [*names[:60], *(f"unlisted {n}" for n in range(20))])
+    truth, covered = np.append(held[:60] / 2_000_000, np.zeros(240)), []
+    expected = expected_counts(held, buckets, mechanism).reshape(-1)
+    for _ in range(20):
+        result = decode_hashed(rng.poisson(expected).astype(np.int64), names, mechanism, key)
+        assert result.diagnostics["unlisted_texts"] == 0
+        covered.append((result.low <= truth) & (truth <= result.high))
+    assert np.mean(covered, axis=0).min() > 0.4
+
+
+@pytest.mark.parametrize("unlisted", [[0.2], [0.1, 0.1], [0.15, 0.03]])
+def test_plain_unlisted_texts_are_taken_out(unlisted):
+    """12 windows of each, epsilon 4: coverage and errors of a complete list, and their share without bias.
+
+    The share is within 6 standard errors of 12 windows; one of a single window is .0003 for each text.
+    Coverage of 300 candidates over 12 windows has a standard error of .004, since functions stay.
+    """
+    mechanism, key, rng = LocalHash.from_epsilon(4.0), 3, generator(6)
+    names = [f"name {number}" for number in range(300)]
+    held = np.append(
+        zipf_counts(60, round(10**7 * (1 - sum(unlisted)))), (10**7 * np.array(unlisted)).astype(int)
+    )
+    strangers = [f"unlisted {number}" for number in range(len(unlisted))]
+    buckets = hashed(hash_functions_of(mechanism, key), [*names[:60], *strangers])
+    truth, expected = np.append(held[:60] / 10**7, np.zeros(240)), expected_counts(held, buckets, mechanism)
+    noise = math.sqrt(mechanism.miss * (1 - mechanism.miss) / 10**7) / mechanism.contrast
+    covered, shares = [], []
+    for _ in range(12):
+        result = decode_hashed(rng.poisson(expected).reshape(-1).astype(np.int64), names, mechanism, key)
+        assert result.diagnostics["unlisted_texts"] == len(unlisted)
+        assert result.std_error[60:].max() < 1.2 * noise
+        covered.append((result.low <= truth) & (truth <= result.high))
+        shares.append(result.diagnostics["unlisted_share"])
+    assert abs(np.mean(covered) - 0.95) < 0.02
+    assert abs(np.mean(shares) - sum(unlisted)) < 6 * np.std(shares) / math.sqrt(12)
+
+
+def test_a_listed_text_is_not_taken_for_an_unlisted_one():
+    """Also if it is not among those that were taken out, as when only an unlisted one was."""
+    mechanism, key = LocalHash.from_epsilon(4.0), 3
+    functions, truth = hash_functions_of(mechanism, key), np.array([300_000, 200_000])
+    words = functions.words(["first", "second"])
+    counts = simulated(generator(8), truth, hashed(functions, ["first", "second"]), mechanism).astype(float)
+    assert largest_unlisted(chunk_sums(counts, functions), words[:1], functions) is None
+    found = largest_unlisted(chunk_sums(counts, functions), words[1:], functions)
+    assert found is not None
+    assert (found == chunks_of(words[:1], functions)[0]).mean() > 0.97
+
+
+def test_pure_noise_has_no_unlisted_text():
+    for epsilon in (1.0, 2.0, 4.0):
+        mechanism = LocalHash.from_epsilon(epsilon)
+        functions = hash_functions_of(mechanism, 3)
+        for reports in (1000, 10**6, 10**9):
+            counts = generator(9).poisson(reports / mechanism.width, mechanism.width).astype(float)
+            assert (
+                largest_unlisted(chunk_sums(counts, functions), functions.words(["one"]), functions) is None
+            )
+
+
+def test_errors_of_complete_lists_are_those_of_the_noise():
+    """Also of a roll-up: collisions of all 105 texts are known, so intervals are as narrow as noise allows.
+
+    Of 305 candidates, of which the most frequent ones hide rarer ones at first. Defect caught: texts beyond
+    the 128 largest of the first inversion were never taken out, and errors were three times as large.
+    """
+    mechanism, key, rng = LocalHash.from_epsilon(2.0), 3, generator(7)
+    names = [f"name {number}" for number in range(305)]
+    buckets = hashed(hash_functions_of(mechanism, key), names[:105])
+    held = zipf_counts(105, 10**9)
+    expected = expected_counts(held, buckets, mechanism).reshape(-1)
+    counts = rng.poisson(expected).astype(np.int64)
+    result = decode_hashed(counts, names, mechanism, key)
+    noise = math.sqrt(mechanism.miss * (1 - mechanism.miss) / counts.sum()) / mechanism.contrast
+    assert result.std_error[105:].max() < 1.3 * noise
+    assert np.abs(result.unbiased[105:]).max() < 5 * noise
 
 
 def test_false_discoveries_are_rare_beside_frequent_strings_that_are_not_listed():

@@ -6,7 +6,7 @@ import pytest
 from bench.estimators.growth.prefix_reports import tree_counts
 from estimators.decoding.hashed.listed import decode_listed
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
-from estimators.rollup import roll_up_tree
+from estimators.rollup.hashed import roll_up_tree
 from tests.support.estimators.simulation import generator
 
 pytestmark = pytest.mark.slow

@@ -27,7 +27,15 @@ def missed_runs(estimates: list[Estimate], truth: np.ndarray) -> tuple[int, int]
     return for_all, single
 
 
-@pytest.mark.parametrize(("values", "exponent"), [(3, 0.0), (20, 0.0), (20, 1.3), (100, 1.3)])
+@pytest.mark.parametrize(
+    ("values", "exponent"),
+    [
+        (3, 0.0),
+        pytest.param(20, 1.3, marks=[pytest.mark.all, pytest.mark.nightly]),
+        pytest.param(20, 0.0, marks=[pytest.mark.all, pytest.mark.nightly]),
+        (100, 1.3),
+    ],
+)
 def test_all_shares_are_held_at_once(values: int, exponent: float) -> None:
     """k-RR, epsilon 1, 100,000 reports: 5 % of runs miss at most 145 of 2,000 times but for 1e-6.
 
@@ -50,6 +58,8 @@ def test_two_values_have_one_error() -> None:
     np.testing.assert_allclose(found.for_all.low[::-1], 1 - found.for_all.high, atol=1e-9)
 
 
+@pytest.mark.all
+@pytest.mark.nightly
 def test_hot_shares_are_held_at_once() -> None:
     """As above; bits of one-hot RAPPOR are randomized independently."""
     mechanism, rng = HotRappor.from_probabilities(20, 1, 0.25, 0.35, 0.65), np.random.default_rng(2)

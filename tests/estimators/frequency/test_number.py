@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from estimators.frequency.number import LEVELS, estimate_number, neighbour_weights, quantile
+from estimators.frequency.number import LEVELS, estimate_number, neighbour_weights, quantile, unbiased_mean
 from estimators.frequency.smoothed_em import report_rates
 from estimators.mechanisms.square_wave import SquareWave
 
@@ -122,6 +122,67 @@ def test_intervals_cover_jagged_densities():
     assert np.mean(steps) > 0.9
 
 
+def expected_estimate(numbers, mechanism, reports):
+    """The estimate of as many reports as expected, without noise."""
+    shares = np.bincount(mechanism.cells(numbers), minlength=mechanism.steps) / len(numbers)
+    return estimate_number(np.rint(reports * report_rates(shares, mechanism)).astype(np.int64), mechanism)
+
+
+@pytest.mark.parametrize("steps", [16, 64, 256])
+def test_interval_of_the_mean_holds_rounded_numbers(steps):
+    """Two fifths are rounded to tenths, so the mean is not that of the middles of their steps.
+
+    Of a billion reports noise alone has an error of less than a tenth of that difference.
+    """
+    generator = np.random.default_rng(22)
+    exact = np.clip(generator.normal(0.45, 0.2, REPORTS), 0, 1)
+    numbers = np.where(generator.random(REPORTS) < 0.4, np.round(exact, 1), exact)
+    mechanism = SquareWave.from_epsilon(0, 1, steps, 4)
+    found = expected_estimate(numbers, mechanism, 10**9)
+    assert found.mean is not None
+    assert found.mean.low < numbers.mean() < found.mean.high
+    assert found.mean.high - found.mean.low < 0.5 / steps
+
+
+@pytest.mark.parametrize(("number", "factor"), [(0.31, 1.0), (1.0, math.sqrt(5 / 6))])
+def test_equal_numbers_may_be_anywhere_in_their_step(number, factor):
+    """The error is a uniform one over the step; at an end of the range one neighbour is missing."""
+    mechanism = SquareWave.from_epsilon(0, 1, 16, 4)
+    found = expected_estimate(np.full(10, number), mechanism, 10**9)
+    assert found.mean is not None
+    assert found.mean.std_error == pytest.approx(factor / 16 / math.sqrt(12), rel=1e-3)
+    assert found.mean.low < number <= found.mean.high
+
+
+def test_error_of_the_mean_is_noise_alone_where_shares_rise_evenly():
+    """So it falls with the root of the reports."""
+    mechanism = SquareWave.from_epsilon(0, 1, 32, 4)
+    numbers = np.repeat((np.arange(32) + 0.5) / 32, np.arange(100, 132))
+    errors = []
+    for reports in (10**5, 10**7):
+        found = expected_estimate(numbers, mechanism, reports)
+        assert found.mean is not None
+        errors.append(found.mean.std_error * math.sqrt(reports))
+    assert errors[0] == pytest.approx(errors[1], rel=0.01)
+
+
+def test_noise_is_not_taken_for_equal_numbers():
+    """Errors of 40 windows of uniform numbers are on average at most 7 % above that of noise alone.
+
+    They are 2.5 % above it, and 11.6 % if noise is not subtracted, with a standard deviation of .7 % of 40.
+    """
+    generator = np.random.default_rng(23)
+    mechanism = SquareWave.from_epsilon(0, 1, 16, 1)
+    truth, errors = np.full(16, 625), []
+    for _ in range(40):
+        found = estimate_number(draw(truth, mechanism, generator), mechanism)
+        assert found.mean is not None
+        errors.append(found.mean.std_error)
+    alone = expected_estimate(np.arange(16) / 16, mechanism, 10_000).mean
+    assert alone is not None
+    assert np.mean(errors) < 1.07 * alone.std_error
+
+
 def test_interval_of_a_quantile_has_whole_steps():
     """A third of the numbers are in the first step: their quantile may be at either edge of it."""
     mechanism = SquareWave.from_epsilon(0, 1, 8, 16)
@@ -206,3 +267,29 @@ def test_quantile_is_inside_its_cell():
 def test_bad_counts_are_refused(counts, message):
     with pytest.raises(ValueError, match=message):
         estimate_number(counts, UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_unbiased_mean_is_exact_for_expected_counts(epsilon):
+    """Of jagged numbers too, and with the variance that the channel and the numbers have together."""
+    mechanism = SquareWave.from_epsilon(-30, 50, 16, epsilon)
+    truth = np.zeros(16)
+    truth[[0, 3, 15]] = 0.5, 0.3, 0.2
+    rates = mechanism.channel @ truth
+    counts = np.rint(rates * 10**12).astype(np.int64)
+    centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
+    mean, error = unbiased_mean(counts, mechanism)
+    assert mean == pytest.approx(centres @ truth, abs=1e-6)
+    scores = [unbiased_mean(each, mechanism)[0] for each in np.eye(mechanism.width, dtype=np.int64)]
+    assert error**2 * counts.sum() == pytest.approx(rates @ (np.array(scores) - mean) ** 2)
+
+
+def test_error_of_the_unbiased_mean_is_the_measured_one():
+    """Of 2,000 windows; the standard deviation of so many is known to 1.6 %, and 6 times that is allowed."""
+    generator = np.random.default_rng(3)
+    mechanism = SquareWave.from_epsilon(0, 1, 64, 1)
+    rates = mechanism.channel @ np.repeat([0.3, 0.7], 32) / 32
+    found = [unbiased_mean(each, mechanism) for each in generator.multinomial(1000, rates, 2000)]
+    means, errors = np.array(found).T
+    assert np.std(means) == pytest.approx(errors.mean(), rel=0.1)
+    assert np.mean(means) == pytest.approx(0.6, abs=6 * errors.mean() / np.sqrt(2000))

@@ -152,3 +152,13 @@ def test_parameters_are_exact() -> None:
         "half_width": mechanism.half_width,
         "threshold": mechanism.threshold,
     }
+
+
+@pytest.mark.parametrize(("steps", "epsilon"), [(4, 0.5), (40, 1.0), (64, 4.0), (256, 8.0)])
+def test_scores_are_unbiased_and_their_noise_is_the_largest_of_all_cells(steps: int, epsilon: float) -> None:
+    """The mean of the scores of a cell is its middle; their variance is that of the channel."""
+    wave = SquareWave.from_epsilon(0.0, 1.0, steps, epsilon)
+    centres = (np.arange(steps) + 0.5) / steps
+    np.testing.assert_allclose(wave.channel.T @ wave.scores, centres, atol=1e-9)
+    variances = wave.channel.T @ wave.scores**2 - centres**2
+    assert wave.most_noise == pytest.approx(math.sqrt(variances.max()))

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Self
 
-from estimators.mechanisms.hashing.prefix_tree import utf_8
-
 _ASCII, _LAST = range(0x80), range(0x80, 0xC0)
 #: Second bytes of UTF-8 after these first ones; after all others, any of 80 to BF (RFC 3629, section 4).
 _SECOND = {0xE0: range(0xA0, 0xC0), 0xED: range(0x80, 0xA0), 0xF0: range(0x90, 0xC0), 0xF4: range(0x80, 0x90)}
@@ -24,13 +22,16 @@ class Alphabet:
 
     following: Mapping[bytes, bytes]
     _suffixes: dict[tuple[bytes, int], list[list[bytes]]] = field(default_factory=dict, compare=False)
-    _counts: dict[tuple[bytes, int], int] = field(default_factory=dict, compare=False)
+    _counts: dict[tuple[bytes, int, int], int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of_characters(cls, characters: Iterable[str]) -> Self:
-        """Build the alphabet of these characters, in UTF-8; ValueError if there are none."""
+        """Build the alphabet of these characters; ValueError if there are none, or one that UTF-8 lacks."""
         following: dict[bytes, set[int]] = {}
-        for symbol in map(utf_8, "".join(characters)):
+        for character in "".join(characters):
+            if 0xD800 <= ord(character) <= 0xDFFF:  # no text has a lone surrogate: it is reported as `?`
+                raise ValueError(f"alphabet must be characters that UTF-8 has, got U+{ord(character):04X}")
+            symbol = character.encode()
             for end, byte in enumerate(symbol):
                 following.setdefault(symbol[:end], set()).add(byte)
         if not following:
@@ -74,12 +75,22 @@ class Alphabet:
         self._suffixes[tail, most_bytes] = found
         return found
 
-    def count(self, tail: bytes, most_bytes: int) -> int:
-        """Return the number of `suffixes`, without building them."""
-        if (known := self._counts.get((tail, most_bytes))) is not None:
+    def count(self, tail: bytes, most_bytes: int, most: int) -> int:
+        """Return the number of `suffixes`, without building them; `most` + 1 if it is above `most`.
+
+        Every end goes on, so the number never falls as bytes are added: counting stops above `most`.
+
+        Parameters
+        ----------
+        tail, most_bytes : see `suffixes`.
+        most : the largest number of interest, >= 1.
+        """
+        if (known := self._counts.get((tail, most_bytes, most))) is not None:
             return known
         ends, found = {tail: 1}, 0
         for _ in range(most_bytes):
+            if found + sum(ends.values()) > most:
+                break
             found += ends.get(b"", 0)
             following: dict[bytes, int] = {}
             for rest, number in ends.items():
@@ -87,8 +98,9 @@ class Alphabet:
                     after = self._after(rest, byte)
                     following[after] = following.get(after, 0) + number
             ends = following
-        self._counts[tail, most_bytes] = found + sum(ends.values())
-        return self._counts[tail, most_bytes]
+        counted = min(found + sum(ends.values()), most + 1)
+        self._counts[tail, most_bytes, most] = counted
+        return counted
 
     def _after(self, tail: bytes, byte: int) -> bytes:
         longer = tail + bytes([byte])

@@ -63,11 +63,11 @@ class Branches:
                 suffixes, number = [[b""]], 1
             else:
                 tail = alphabet.tail(prefix)
-                number = alphabet.count(tail, length - len(prefix))
+                number = alphabet.count(tail, length - len(prefix), most)
                 if number > most and not prefixes:
                     raise ValueError(
                         f"a step of lengths, to {length} bytes from {len(prefix)}, must give at most {most}"
-                        f" prefixes, got {number}; name the alphabet, or make the step shorter"
+                        f" prefixes, got more than {most}; name the alphabet, or make the step shorter"
                     )
                 suffixes = [] if number > most else alphabet.suffixes(tail, length - len(prefix))
             if len(prefixes) + number > most:
@@ -111,8 +111,9 @@ def check_steps(mechanism: PrefixTree, alphabet: Alphabet) -> None:
     ValueError if a prefix has more than MOST_PREFIXES extensions in this alphabet.
     """
     for before, length in zip((0, *mechanism.lengths), mechanism.lengths, strict=False):
-        if (number := alphabet.count(b"", length - before)) > MOST_PREFIXES:
+        if alphabet.count(b"", length - before, MOST_PREFIXES) > MOST_PREFIXES:
             raise ValueError(
-                f"lengths must have steps with at most {MOST_PREFIXES} prefixes, got {number} from {before}"
-                f" to {length} bytes; make the step shorter, or name the alphabet of the texts"
+                f"lengths must have steps with at most {MOST_PREFIXES} prefixes, got more than"
+                f" {MOST_PREFIXES} from {before} to {length} bytes; make the step shorter, or name the"
+                " alphabet of the texts"
             )

@@ -73,7 +73,7 @@ class AbsentTail:
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
-    """Texts found, most frequent first, with fractions of all reports, each float64 (m,).
+    """Texts found, the largest estimate before the selection first; fractions of all reports, float64 (m,).
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def discover(
 
     Parameters
     ----------
-    inverted : float64 array (n,), estimates of the last level alone, n >= 1.
+    inverted : float64 array (n,), estimates of the last level alone.
     weights : float64 array (n,), >= 0, from former levels alone; scaled to mean 1 here.
     absent : of the last level.
     rate : false-discovery rate, in (0, 1).
@@ -112,7 +112,7 @@ def discover(
     Source: Genovese, Roeder, Wasserman, "False discovery control with p-value weighting" (Biometrika 93,
     2006), theorem 1; Benjamini, Hochberg (1995) for the procedure.
     """
-    scaled = weights / weights.mean()
+    scaled = weights / weights.mean() if len(weights) else weights
     with np.errstate(divide="ignore"):
         weighted = absent.p_values(inverted) / scaled
     ranked = np.sort(weighted)

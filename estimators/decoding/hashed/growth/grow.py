@@ -1,5 +1,6 @@
 """Grow the prefix tree level by level, and find the frequent texts of its last level."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 @dataclass(frozen=True, eq=False)
 class FoundTexts:
-    """Texts that the tree found, most frequent first.
+    """Texts that the tree found, the largest estimate before the selection first.
 
     Frequencies, errors and intervals are fractions of all reports. They are measured on the last level alone,
     whose clients are drawn from all by chance: errors have that part too.
@@ -49,6 +50,15 @@ class FoundTexts:
     tested: int
     rate: float
 
+    @property
+    def significant(self) -> NDArray[np.bool_]:
+        """Whether an interval excludes 0, bool array (m,).
+
+        A false text is found since noise lifted it just above its threshold. Given that, its interval holds
+        0 with 97.5 %: so hardly any text of nobody is significant, and nearly all false finds are not.
+        """
+        return self.low > 0
+
 
 def grow(
     counts: NDArray[np.int64],
@@ -57,6 +67,7 @@ def grow(
     alphabet: Alphabet,
     rate: float = FALSE_DISCOVERY_RATE,
     overlap: float = 1.0,
+    known: Set[bytes] = frozenset(),
 ) -> FoundTexts:
     """Find frequent texts without candidates.
 
@@ -73,6 +84,8 @@ def grow(
     rate : largest expected share of false texts among those found, in (0, 1).
     overlap : factor on the variance of the sample of clients on the last level, >= 1: that of several windows
         in which clients return.
+    known : texts of the last level, as `PrefixTree.prefix` cuts them, that were known before the reports.
+        They need no test, so they are not tested and not found: the rate is that of all others.
 
     Returns
     -------
@@ -95,18 +108,21 @@ def grow(
         if level < last:
             branches = branches.weighed(inverted, absent.std_error)
     others = 1 - float(reports[last] / reports.sum())
-    found = discover(inverted, np.exp(branches.log_probability), absent, rate, others * overlap)
-    texts = [branches.prefixes[each] for each in found.place.tolist()]
+    tested = np.flatnonzero([each not in known for each in branches.prefixes])
+    weights = np.exp(branches.log_probability[tested])
+    found = discover(inverted[tested], weights, absent, rate, others * overlap)
+    place = tested[found.place]
+    texts = [branches.prefixes[each] for each in place.tolist()]
     return FoundTexts(
         texts,
-        branches.is_whole[found.place],
+        branches.is_whole[place],
         found.frequency,
         found.std_error,
         found.low,
         found.high,
-        _unexplained(counts[last], words[found.place], functions, found.frequency, absent.collisions),
+        _unexplained(counts[last], words[place], functions, found.frequency, absent.collisions),
         reports,
-        len(words),
+        len(tested),
         rate,
     )
 
@@ -119,7 +135,7 @@ def _level_reports(counts: NDArray[np.int64], mechanism: PrefixTree) -> NDArray[
     if (empty := np.flatnonzero(found == 0)).size:
         raise ValueError(
             f"each of the {len(found)} levels must have at least 1 report, got none on level"
-            f" {', '.join(map(str, (empty + 1).tolist()))}"
+            f"{'s' * (empty.size > 1)} {', '.join(map(str, (empty + 1).tolist()))}"
         )
     return np.array([count_reports(each, mechanism.width) for each in counts], np.int64)
 
@@ -130,8 +146,8 @@ def _estimated(
     """Return unconstrained estimates of the prefixes of a level, and the law of absent ones."""
     channel = Inversion.of_support(functions.mechanism)
     shared = concentration(counts, functions.mechanism)
-    inverted, collisions = invert_words(counts, words, functions, shared)
-    return inverted, AbsentTail(channel, int(counts.sum()), collisions)
+    found = invert_words(counts, words, functions, shared)
+    return found.frequency, AbsentTail(channel, int(counts.sum()), found.collisions)
 
 
 def _unexplained(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimators.accounting.shuffling import amplification
 from estimators.accounting.shuffling.amplification import mean_positive_part, shuffled_delta, shuffled_epsilon
 from estimators.accounting.shuffling.attained import attained_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
@@ -165,3 +166,40 @@ def test_the_bound_is_little_above_what_is_attained(k: int, epsilon: float, repo
     """docs/shuffling.md: less than 1 % for three values or more and 1,000 reports."""
     mechanism = KRR.from_epsilon(k, epsilon)
     assert enclosed(mechanism, reports).high < 1.01 * attained_epsilon(mechanism, reports, DELTA)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "reports", "delta"),
+    [
+        (KRR.from_epsilon(1_000_000, 0.01), 15, 1e-8),
+        (KRR.from_epsilon(1_000_000, 4.0), 662, 1e-6),
+        (KRR.from_epsilon(2, 16.0), 4, 0.0205),
+        (KRR.from_epsilon(6, 8.0), 4, 0.965),
+        (LocalHash.from_epsilon(12.0), 5, 0.105),
+    ],
+)
+def test_few_reports_are_enclosed_closely_and_quickly(
+    mechanism: Mechanism, reports: int, delta: float
+) -> None:
+    """Sums that jump: an integral takes 8 to 20 s for them, and leaves gaps up to the whole."""
+    began = time.process_time()
+    low, high = enclosed(mechanism, reports, delta)
+    assert time.process_time() - began < 3
+    assert high > 0
+    assert high - low <= 1e-3 * high
+
+
+def test_one_evaluation_is_enough_where_nothing_is_gained(monkeypatch):
+    """Each takes half a second there, and a search has two dozen."""
+    evaluated = []
+
+    def counted(*given, **named):
+        evaluated.append(given[2])
+        return mean_positive_part(*given, **named)
+
+    monkeypatch.setattr(amplification, "mean_positive_part", counted)
+    blanket = blanket_of(KRR.from_epsilon(16, 16))
+    low, high = shuffled_epsilon(blanket, 1000, 1e-2)
+    assert len(evaluated) == 1
+    assert high == blanket.epsilon
+    assert 0.999 * high < low < 15.98991154  # the blanket's epsilon is that at least, by enclosure

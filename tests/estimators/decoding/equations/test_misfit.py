@@ -28,11 +28,14 @@ def test_no_misfit_adds_no_error():
     assert shift_deviation(np.array([4.0, 4.0]), np.array([1.0, 0.5])).tolist() == [0, 0]
     assert shift_deviation(np.array([4.0]), np.array([5.0]))[0] == np.sqrt(4 * 4)
     assert misfit_weight(1.1, 700) == 1
-    assert misfit_weight(1.2, 700) == 3
+    assert misfit_weight(1.2, 700) == 4
     assert misfit_weight(1.2, 70) == 1
+    assert misfit_weight(1.08, 700) == 1
+    assert misfit_weight(1.08, 700, is_incomplete=True) == 4
+    assert misfit_weight(1.05, 700, is_incomplete=True) == 1
 
 
-@pytest.mark.parametrize(("shift", "quantile"), [(4.4, 1.2815515655446004), (5.3, 0.8416212335729143)])
+@pytest.mark.parametrize(("shift", "quantile"), [(5.9, 1.2815515655446004), (7.0, 0.8416212335729143)])
 def test_intervals_cover_fixed_shifts_whatever_the_sampling_error(shift, quantile):
     """Half the interval is at least the shift and what 90, or 80 %, of sampling errors stay below."""
     sampling = np.linspace(0, 30, 3001)[1:]

@@ -60,8 +60,24 @@ def test_a_text_ends_between_symbols_only():
 def test_counts_are_those_of_suffixes(alphabet, step):
     tails = [each for each in (b"", b"\xc5", b"\xe2") if each in alphabet.following]
     for tail in tails:
-        assert alphabet.count(tail, step) == sum(map(len, alphabet.suffixes(tail, step)))
-    assert any_bytes().count(b"", 2) == 1 + 256 + 256**2
+        number = sum(map(len, alphabet.suffixes(tail, step)))
+        assert alphabet.count(tail, step, number) == alphabet.count(tail, step, 1 << 40) == number
+        assert alphabet.count(tail, step, number - 1) == number
+    assert any_bytes().count(b"", 2, 1 << 20) == 1 + 256 + 256**2
+
+
+def test_counting_stops_where_a_limit_is_exceeded():
+    """A count of all 2,000 bytes would go through all unfinished symbols 2,000 times: minutes."""
+    longest = 2_000
+    assert any_text().count(b"", longest, 1000) == any_bytes().count(b"", longest, 1000) == 1001
+    assert Alphabet.of_characters("a").count(b"", longest, 1000) == 1001
+    assert Alphabet.of_characters("a").count(b"", longest, 3000) == longest + 1
+
+
+def test_a_character_without_utf_8_is_refused():
+    for character in ("\ud800", "\udfff"):
+        with pytest.raises(ValueError, match=rf"that UTF-8 has, got U\+{ord(character):X}"):
+            Alphabet.of_characters("a" + character)
 
 
 def test_an_empty_alphabet_is_refused():

@@ -42,6 +42,20 @@ def test_texts_of_all_lengths_and_languages_are_found():
     assert found.reports.sum() == CLIENTS.sum()
 
 
+def test_known_texts_are_not_tested():
+    counts = tree_counts(generator(1), [utf_8(each) for each in TEXTS], CLIENTS, TREE, 5)
+    every, new = grow(counts, TREE, 5, any_text()), grow(counts, TREE, 5, any_text(), known={b"a", b"a long"})
+    assert new.texts == [b"", utf_8("née"), utf_8("жиз"), utf_8("日本")]
+    assert new.tested == every.tested - 2
+
+
+def test_nothing_is_found_where_all_texts_are_known():
+    mechanism = PrefixTree.from_epsilon((1, 2), 4.0, 1000)
+    counts = tree_counts(generator(1), [b"a"], np.array([1000]), mechanism, 5)
+    found = grow(counts, mechanism, 5, Alphabet.of_characters("a"), known={b"", b"a", b"aa"})
+    assert (found.texts, found.tested) == ([], 0)
+
+
 @pytest.fixture(scope="module")
 def searches() -> list[tuple[dict[bytes, float], FoundTexts]]:
     """Shares by prefix of 6 bytes, and what was found, of searches with other functions each."""
@@ -111,7 +125,11 @@ def test_nothing_is_found_where_all_texts_are_rare():
     ("counts", "rate", "message"),
     [
         (np.ones((2, 5), np.int64), 0.05, r"counts must have shape \(3, .*\), got \(2, 5\)"),
-        (np.zeros((3, TREE.width), np.int64), 0.05, "must have at least 1 report, got none on level 1, 2, 3"),
+        (
+            np.zeros((3, TREE.width), np.int64),
+            0.05,
+            "must have at least 1 report, got none on levels 1, 2, 3",
+        ),
         (np.ones((3, TREE.width), np.int64), 0.0, r"rate must be in \(0, 1\), got 0.0"),
         (np.ones((3, TREE.width), np.int64), 1.0, r"rate must be in \(0, 1\), got 1.0"),
     ],

@@ -101,7 +101,7 @@ def test_ends_far_from_0_and_1_solve_the_score_equation(permille: int, epsilon: 
 
 
 def test_few_distinct_counts_of_many_values_are_fast() -> None:
-    """1,400,000 values in less than 0.3 s of CPU time, best of 3 runs; 0.1 s on an idle machine."""
+    """1,400,000 values in less than 0.6 s of CPU time, best of 3 runs; 0.1 s on an idle machine."""
     channel = CHANNELS["k1000000-eps8"]
     counts = np.random.default_rng(1).poisson(np.repeat([1, 3, 100, 3000], 350_000))
     reports = int(counts.sum())
@@ -111,4 +111,4 @@ def test_few_distinct_counts_of_many_values_are_fast() -> None:
         start = time.process_time()
         channel.score_interval(inverted, reports)
         times.append(time.process_time() - start)
-    assert min(times) < 0.3
+    assert min(times) < 0.6

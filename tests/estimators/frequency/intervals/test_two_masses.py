@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.intervals.two_masses import QuadraticLoss, minimize_with_mass
+from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 from estimators.frequency.simplex import minimize_quadratic
 from estimators.mechanisms.square_wave import SquareWave
 
@@ -31,8 +31,9 @@ def loss_of(seed, steps, epsilon, reports):
 def test_no_distribution_with_these_masses_has_less_loss(seed, steps, epsilon, reports, share, mass):
     """The loss is convex: on each side its slope is least, and the same, at all cells that hold something."""
     loss, cells = loss_of(seed, steps, epsilon, reports), round(share * steps)
-    begin = np.random.default_rng(seed).random(steps) < 0.3
-    found, _ = minimize_with_mass(loss, cells, mass, begin)
+    base, begin = np.random.default_rng(seed).random((2, steps)) < 0.3
+    base[seed % steps] = True
+    found, _ = minimize_with_mass(PivotedLoss(loss, base), cells, mass, begin)
     assert found.min() >= 0
     slope = loss.hessian @ found - loss.linear
     for side, wanted in ((slice(0, cells), mass), (slice(cells, steps), 1 - mass)):
@@ -44,10 +45,29 @@ def test_no_distribution_with_these_masses_has_less_loss(seed, steps, epsilon, r
     assert found.sum() == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.parametrize("cells", [0, 1, 20, 63, 64])
+@pytest.mark.parametrize("like_base", [True, False])
+def test_minimum_of_free_cells_solves_the_equations_of_all_of_them(cells, like_base):
+    """The slope of the loss is the same at all free cells of a side, and the sums are as wanted."""
+    loss, rng = loss_of(5, 64, 4.0, 10_000), np.random.default_rng(6)
+    free, base = rng.random((2, 64)) < 0.5
+    free[[0, 63]] = True
+    found = PivotedLoss(loss, free if like_base else base).minimum_on_planes(cells, 0.3, free)
+    sides = [np.arange(64) < cells, np.arange(64) >= cells]
+    sums = np.array([side for side in sides if side.any()], dtype=np.float64)
+    planes = np.zeros((len(sums), len(sums)))
+    system = np.block([[loss.hessian[np.ix_(free, free)], sums[:, free].T], [sums[:, free], planes]])
+    masses = [0.3, 0.7] if len(sums) == 2 else [1.0]
+    solution = np.linalg.solve(system, np.append(loss.linear[free], masses))
+    np.testing.assert_allclose(found[free], solution[: free.sum()], rtol=1e-6, atol=1e-9)
+    slope = loss.hessian[:, free] @ solution[: free.sum()] - loss.linear + solution[free.sum() :] @ sums
+    np.testing.assert_allclose(found[~free], slope[~free], rtol=1e-6, atol=1e-6 * np.abs(loss.linear).max())
+
+
 @pytest.mark.parametrize("cells", [0, 64])
 def test_one_side_alone_is_the_simplex(cells):
-    loss = loss_of(3, 64, 1.0, 10_000)
-    found, free = minimize_with_mass(loss, cells, 0.5, np.ones(64, np.bool_))
+    loss, base = loss_of(3, 64, 1.0, 10_000), np.arange(64) % 8 == 0
+    found, free = minimize_with_mass(PivotedLoss(loss, base), cells, 0.5, np.ones(64, np.bool_))
     other = minimize_quadratic(loss.hessian, loss.linear, np.full(64, 1 / 64))
     assert loss.of(found) == pytest.approx(loss.of(other), rel=1e-9)
     assert (found[~free] == 0).all()
@@ -55,6 +75,6 @@ def test_one_side_alone_is_the_simplex(cells):
 
 def test_a_side_without_free_cells_is_freed():
     loss, begin = loss_of(4, 16, 1.0, 1000), np.zeros(16, np.bool_)
-    found, _ = minimize_with_mass(loss, 8, 0.25, begin)
+    found, _ = minimize_with_mass(PivotedLoss(loss, ~begin), 8, 0.25, begin)
     assert found[:8].sum() == pytest.approx(0.25)
     assert not begin.any()

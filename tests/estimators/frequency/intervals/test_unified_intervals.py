@@ -86,6 +86,15 @@ def test_intervals_are_monotone_never_empty_and_hold_the_nearest_share(error: fl
     assert (low[estimates <= 1.64 * error] == 0).all()
 
 
+@pytest.mark.parametrize("error", [1e-12, 1e-17, 1e-100, 1e-300, 5e-324])
+@pytest.mark.parametrize("estimate", [-5.0, 0.0, 0.5, 1.0, 5.0])
+def test_errors_that_floats_do_not_tell_apart_still_give_a_width(estimate: float, error: float) -> None:
+    low, high = of_one(estimate, error)
+    assert 0 <= low < high <= 1
+    assert low <= np.clip(estimate, 0, 1) <= high
+    assert high - low < 1e-11
+
+
 def test_intervals_of_shares_far_from_0_and_1_are_symmetric() -> None:
     low, high = of_one(0.4, 0.05)
     assert low == pytest.approx(0.4 - 1.959964 * 0.05, abs=1e-8)
@@ -112,7 +121,7 @@ def test_a_larger_bound_scales_with_the_estimate() -> None:
         np.testing.assert_allclose(3 * ends, scaled, rtol=1e-12)
 
 
-def test_1_400_000_intervals_take_less_than_half_a_second() -> None:
+def test_1_400_000_intervals_take_less_than_a_second() -> None:
     """CPU time, best of 3 runs; 0.2 s on an idle machine."""
     estimates = np.random.default_rng(1).normal(0, 0.001, 1_400_000)
     errors = np.full(len(estimates), 0.001)
@@ -121,4 +130,4 @@ def test_1_400_000_intervals_take_less_than_half_a_second() -> None:
         start = time.process_time()
         unified_interval(estimates, errors)
         times.append(time.process_time() - start)
-    assert min(times) < 0.5
+    assert min(times) < 1

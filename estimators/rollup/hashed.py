@@ -1,0 +1,129 @@
+"""Roll-ups of local hashing and of prefix trees."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.arrays import FloatArray
+from estimators.decoding.hashed.collisions import noise_of
+from estimators.decoding.hashed.decode import decode_hashed
+from estimators.decoding.hashed.listed import decode_listed
+from estimators.frequency.estimate import Estimate
+from estimators.frequency.intervals.for_all import shown_intervals
+from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.inversion import Inversion
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from estimators.rollup.overlap import RollUp, client_overlap
+
+
+def roll_up_hashed(
+    counts: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
+    candidates: Sequence[str],
+    mechanism: LocalHash | LongitudinalHash,
+    hash_key: int,
+) -> RollUp:
+    """Estimate over several windows of local hashing; without permanent responses both estimates are equal.
+
+    The hash functions are the same in every window, so the part of the error that comes from collisions stays
+    what it is in one window. A returning client of longitudinal hashing keeps its function and the response
+    of its bucket, so `shared` repeats the noise of both. Its reports agree more often than those of different
+    clients, which both estimates take for collisions: their errors are too large rather than too small.
+
+    Parameters
+    ----------
+    counts : int64 array (C g,), reports by function * g + bucket, summed over windows.
+    window_reports : int64 array (windows,), reports of each window.
+    candidates : n distinct strings, n >= 1.
+    mechanism : of the reports.
+    hash_key : of the collection.
+
+    Returns
+    -------
+    RollUp with arrays of shape (n,).
+
+    Raises
+    ------
+    ValueError as `decode_hashed`, or if window_reports holds no report.
+    """
+    overlap = client_overlap(window_reports)
+    independent = decode_hashed(counts, candidates, mechanism, hash_key)
+    if isinstance(mechanism, LocalHash):
+        return RollUp(independent, independent, overlap)
+    return RollUp(independent, _shared_hashed(independent, mechanism, overlap), overlap)
+
+
+def _shared_hashed(independent: Estimate, mechanism: LongitudinalHash, overlap: float) -> Estimate:
+    """Add overlap - 1 times the variance of function and permanent response.
+
+    It is `with_returning_clients` of local hashing. With the permanent response as the report, a client's
+    support is that of LocalHash. The noise of `other` counts as permanent, wholly.
+    """
+    permanent = LocalHash(mechanism.hash_functions, mechanism.hash_buckets, mechanism.permanent_threshold)
+    reports, collisions = independent.reports, independent.diagnostics["collision_error"]
+    known = np.asarray(independent.known_collisions, np.float64)
+
+    def error_of(frequency: FloatArray) -> FloatArray:
+        noise, repeated = (noise_of(frequency, known, reports, each) for each in (mechanism, permanent))
+        return np.sqrt(noise**2 + (overlap - 1) * repeated**2 + collisions**2)
+
+    supports = np.asarray(independent.supports, np.float64)
+    inverted = Inversion.of_support(mechanism).frequency(supports / reports)
+    std_error = error_of(inverted)
+    low, high, for_all = shown_intervals(
+        lambda level: unified_interval(inverted, std_error, level=level), independent.frequency
+    )
+    significant = benjamini_hochberg(normal_tail(inverted / error_of(np.zeros(len(known)))))
+    other = independent.other
+    if other is not None:
+        other = (other[0], other[1] * math.sqrt(overlap))
+    return replace(
+        independent,
+        std_error=std_error,
+        low=low,
+        high=high,
+        significant=significant,
+        other=other,
+        for_all=for_all,
+    )
+
+
+def roll_up_tree(
+    counts: NDArray[np.int64],
+    window_reports: NDArray[np.int64],
+    candidates: Sequence[str],
+    mechanism: PrefixTree,
+    hash_key: int,
+) -> RollUp:
+    """Estimate listed strings over several windows of a prefix tree, which has no permanent responses.
+
+    Returning clients stay on their level, so the sample of clients on the last one is that of one window:
+    `shared` counts its variance `overlap` times.
+
+    Parameters
+    ----------
+    counts : int64 array (L, C g), reports by level and function * g + bucket, summed over windows.
+    window_reports : int64 array (windows,), reports of each window.
+    candidates : n distinct strings, n >= 0.
+    mechanism : of the reports.
+    hash_key : of the collection.
+
+    Returns
+    -------
+    RollUp with arrays of shape (n,).
+
+    Raises
+    ------
+    ValueError as `decode_listed`, or if window_reports holds no report.
+    """
+    overlap = client_overlap(window_reports)
+    independent, shared = (
+        decode_listed(counts, candidates, mechanism, hash_key, each) for each in (1.0, overlap)
+    )
+    return RollUp(independent, shared, overlap)
