@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from estimators.collection import Collection
 from producers.budget.allowance import Allowance
 from producers.budget.postgres.database import BudgetDatabase
 from producers.concurrency.timing import DEFAULT, ProducerTiming
@@ -23,6 +24,8 @@ class ProducerConfig:
     Parameters
     ----------
     allowances : one for each collection, with its budget and reports per window; names distinct.
+    others : collections that are not reported to, but whose packs other producers may have left in data_dir:
+        these are sent, and counted by name.
     edge : that reports go to over HTTP; None: they go to Kafka, and the next three must be given.
     bootstrap_servers : "host:port", or several with commas.
     topic : name of the topic `reports`, prefix included.
@@ -50,6 +53,7 @@ class ProducerConfig:
     """
 
     allowances: tuple[Allowance, ...]
+    others: tuple[Collection, ...] = ()
     edge: EdgeAddress | None = None
     bootstrap_servers: str = ""
     topic: str = ""

@@ -82,9 +82,9 @@ class Producer:
         Parameters
         ----------
         collection : name of one of the collections.
-        value : text; an integer for a k-RR collection without a list of values; a tuple of two texts for a
-            pair of fields; a set of text for k-hot RAPPOR. A value that the collection does not know is
-            reported, too.
+        value : text; an integer for a k-RR collection without a list of values; a tuple or list of two texts
+            for a pair of fields; a set of text for k-hot RAPPOR; for `number` a number. A value that the
+            collection does not know is reported, too: see `report`.
         client : whose limits apply; None means that every event is from a different client, as in `report`.
         at : unix seconds of the event; None means now.
 
@@ -110,8 +110,10 @@ class Producer:
         ----------
         collection : name of one of the collections.
         values : one value, or a list, tuple or one-dimensional array: text; integers for a k-RR collection
-            without a list of values; tuples of two texts for a pair of fields; sets of text for k-hot RAPPOR.
-            Values that the collection does not know are reported, too.
+            without a list of values; tuples or lists of two texts for a pair of fields; sets of text for
+            k-hot RAPPOR; for `number` numbers. Values that the collection does not know are reported, too,
+            since refusing them would show something of them: a number beyond the range as the nearest end,
+            NaN as a random step. Texts may have any length; their UTF-8 is hashed or looked up whole.
         clients : text, the client of each value, whose limits apply. None means that every value is from a
             different client: then only the cost of one report is limited. A client keeps one cohort and, if
             the collection memoizes, one permanent response to each value.

@@ -13,9 +13,8 @@ from estimators.collection import Collection
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import OneStep
-from producers.budget.client_balance import ENDLESS, SpendingTerms
+from producers.budget.client_balance import ENDLESS, FINGERPRINT_BYTES, MOST_CHANGES, SpendingTerms
 
-FINGERPRINT_BYTES = 8
 LEVELS = 64
 LARGEST_REPORTS_PER_WINDOW = 65535
 UNLIMITED = 2**62
@@ -34,8 +33,10 @@ class Budget:
     epsilon : nats, in (0, inf).
     delta : in (0, 1).
     period_seconds : at least 1. A period is floor(unix time / period_seconds).
-    changes : only of longitudinal local hashing: how many changes of a client's bucket the budget covers, at
-        least 0; None for any number. Further ones are not refused, since that would depend on values.
+    changes : only of longitudinal local hashing: how many changes of its bucket a client's reports show, in
+        all periods together, at least 0; None for any number. After these, reports of whatever value show the
+        last bucket, by its permanent response and fresh noise. None is refused, since that would depend on
+        values.
 
     Raises
     ------
@@ -142,13 +143,20 @@ class Allowance:
             ENDLESS if self.budget is None else self.budget.period_seconds,
             self.epsilon_per_report,
             self.epsilon_inf,
+            self.changes,
         )
+
+    @property
+    def changes(self) -> int | None:
+        """How many changes of its bucket a client shows, at most MOST_CHANGES; None for any number."""
+        limited = None if self.budget is None else self.budget.changes
+        return None if limited is None else min(limited, MOST_CHANGES)
 
     @cached_property
     def epsilon_inf(self) -> float:
         """Bound for any number of reports at delta = 0; inf unless memoized.
 
-        Of longitudinal local hashing, for reports of as many buckets as the budget covers.
+        Of longitudinal local hashing, for as many buckets as a client shows under the budget.
         """
         return epsilon_inf(self._subject, self.memoized) if self.memoized else math.inf
 

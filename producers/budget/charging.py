@@ -5,6 +5,8 @@ The rules, for each report in the order given:
 2. The client's reports in this period have reached its limit: over budget.
 3. The client's reports in this window have reached theirs: over window.
 4. Else it is accepted, and counted in both.
+
+`hold_buckets` decides which bucket an accepted report of longitudinal local hashing shows.
 """
 
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from producers.budget.client_balance import MOST_REPORTS
 
 # Reports of one client in one window that is still open.
 OPEN = np.dtype([("window_start", "<i8"), ("reports", "<u2")])
+
+# The bucket that a client's last report showed, from 1; 0 if there was none. And how often it has changed.
+SHOWN = np.dtype([("bucket", "<u2"), ("changes", "<u4")])
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -33,11 +38,13 @@ class ClientRows:
     balances : CLIENT_BALANCE (m,), see `producers.budget.client_balance`.
     windows : OPEN (e,), distinct by client and start.
     owners : int64 (e,), the client, in [0, m), of each window.
+    shown : SHOWN (m,); None if changes of buckets are not limited.
     """
 
     balances: NDArray[np.void]
     windows: NDArray[np.void]
     owners: Ints
+    shown: NDArray[np.void] | None = None
 
 
 # Horizons. A client's windows before its horizon are closed, since its counts in them may have been
@@ -79,9 +86,11 @@ class ChargeResult:
     Parameters
     ----------
     decisions : uint8 (n,), ACCEPTED or one of REASONS.
+    buckets : int64 (n,), the bucket that each accepted report shows; None if they were not asked for.
     """
 
     decisions: NDArray[np.uint8]
+    buckets: Ints | None = None
 
     @property
     def accepted(self) -> Bools:
@@ -135,7 +144,44 @@ def charge_rows(
     new_reports = np.bincount(owners[decisions == ACCEPTED], minlength=len(balances))
     for column in ("reports", "lifetime"):
         balances[column] = np.minimum(balances[column] + new_reports, MOST_REPORTS)
-    return ChargeResult(decisions), ClientRows(balances, *groups.with_reports(taken))
+    return ChargeResult(decisions), ClientRows(balances, *groups.with_reports(taken), rows.shown)
+
+
+def hold_buckets(
+    shown: NDArray[np.void], owners: Ints, buckets: Ints, limit: int
+) -> tuple[Ints, NDArray[np.void]]:
+    """Replace the buckets of a client that has no changes left by the last one that it showed.
+
+    Reports count one after the other. A client shows at most `limit` + 1 different buckets. The work does not
+    depend on the buckets.
+
+    Parameters
+    ----------
+    shown : SHOWN (m,), with at most `limit` changes each.
+    owners : int64 (n,), the client of each report, in [0, m), ascending.
+    buckets : int64 (n,), from 1, in the order of each client's reports.
+    limit : changes in all, >= 0.
+
+    Returns
+    -------
+    The bucket that each report shows, int64 (n,), and what is stored then, SHOWN (m,).
+    """
+    is_first = changes(owners)
+    first = np.flatnonzero(is_first)
+    start = np.repeat(first, np.diff(first, append=len(owners)))
+    stored = shown["bucket"][owners].astype(np.int64)
+    before = np.where(is_first, stored, np.roll(buckets, 1))
+    is_change = ((before != 0) & (buckets != before)).astype(np.int64)
+    counted = np.cumsum(is_change)
+    count = shown["changes"][owners] + counted - (counted - is_change)[start]
+    # While a client has changes left, its reports show their buckets, so `before` is what was shown last. The
+    # count never falls: from the first change too many on, all of them show what the last report before did.
+    latest = np.maximum.accumulate(np.where(count <= limit, np.arange(len(owners)), -1))
+    held = np.where(latest >= start, buckets[latest], stored)
+    after, last = shown.copy(), np.flatnonzero(np.roll(is_first, -1))
+    after["bucket"][owners[last]] = held[last]
+    after["changes"][owners[last]] = np.minimum(count[last], limit)
+    return held, after
 
 
 def changes(column: Ints) -> Bools:

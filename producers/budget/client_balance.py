@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,10 @@ CLIENT_BALANCE = np.dtype(
 )
 MOST_REPORTS = 2**32 - 1
 
+FINGERPRINT_BYTES = 8
+CHANGES_BYTES = 4
+MOST_CHANGES = 2 ** (8 * CHANGES_BYTES) - 1
+
 # Length of the only period without a budget: longer than any other.
 ENDLESS = 2**32
 
@@ -32,15 +37,30 @@ class SpendingTerms:
 
     Parameters
     ----------
-    fingerprint : of the collection, 8 bytes.
+    fingerprint : of the collection, FINGERPRINT_BYTES.
     period_seconds : length of a period, at least 1; ENDLESS without a budget.
     epsilon_per_report, epsilon_inf : nats, of the Allowance.
+    changes : how many changes of its bucket a client shows, at most MOST_CHANGES; None for any number.
     """
 
     fingerprint: bytes
     period_seconds: int
     epsilon_per_report: float
     epsilon_inf: float
+    changes: int | None = None
+
+    @property
+    def meaning(self) -> bytes:
+        """Bytes of what the cost of a number of reports depends on: `fingerprint`, then `changes`, if any."""
+        counted = b"" if self.changes is None else self.changes.to_bytes(CHANGES_BYTES, "little")
+        return self.fingerprint + counted
+
+    @classmethod
+    def stored(cls, meaning: bytes, period_seconds: int, per_report: float, epsilon_inf: float) -> Self:
+        """Return the terms that a store knows under this `meaning`."""
+        fingerprint, counted = meaning[:FINGERPRINT_BYTES], meaning[FINGERPRINT_BYTES:]
+        changes = int.from_bytes(counted, "little") if counted else None
+        return cls(fingerprint, period_seconds, per_report, epsilon_inf, changes)
 
 
 def bring_up_to_date(
@@ -58,12 +78,20 @@ def bring_up_to_date(
     return _roll(_carry(balances, number, terms), now, terms[number].period_seconds)
 
 
+def is_continued(
+    balances: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]
+) -> NDArray[np.bool_]:
+    """Return which balances (m,) have the parameters and `changes` of the present terms, bool (m,)."""
+    alike = [other for other, each in terms.items() if each.meaning == terms[number].meaning]
+    return np.isin(balances["terms"], alike)
+
+
 def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]) -> NDArray[np.void]:
     """Convert balances under other terms to the present ones; nothing is refunded.
 
-    If the parameters differ, reports become the epsilon that they cost, at delta = 0. If periods are longer
-    now, the present one began before the period of `reports`, and the spending between is unknown; the
-    lifetime spending bounds it.
+    If the parameters or `changes` differ, reports become the epsilon that they cost, at delta = 0. If periods
+    are longer now, the present one began before the period of `reports`, and the spending between is unknown;
+    the lifetime spending bounds it.
     """
     balances, new = balances.copy(), terms[number]
     for other in np.unique(balances["terms"][balances["terms"] != number]):
@@ -71,7 +99,7 @@ def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, Spending
         if old.period_seconds < new.period_seconds:
             balances["reports"][stale] = balances["lifetime"][stale]
             balances["carried"][stale] = balances["carried_lifetime"][stale]
-        if old.fingerprint != new.fingerprint:
+        if old.meaning != new.meaning:
             for reports, carried in (("reports", "carried"), ("lifetime", "carried_lifetime")):
                 spent = np.minimum(balances[reports][stale] * old.epsilon_per_report, old.epsilon_inf)
                 balances[carried][stale] = _rounded_up(balances[carried][stale] + spent)

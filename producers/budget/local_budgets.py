@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from producers.budget.budget_store import Registered
 from producers.budget.charging import ClientRows, Ints
-from producers.budget.client_balance import SpendingTerms
+from producers.budget.client_balance import FINGERPRINT_BYTES, SpendingTerms
 from producers.budget.stored_rows import balances_of, packed, rows_of
 from producers.storage.store import Store, StoreError
 
-FINGERPRINT_BYTES = 8
 PERIOD_BYTES = 8
 SCANNED_ROWS = 65_536
 
@@ -44,12 +43,7 @@ class LocalBudgets:
             "SELECT number, fingerprint, epsilon_per_report, epsilon_inf FROM terms WHERE collection = ?",
             collection,
         )
-        return {
-            number: SpendingTerms(
-                meaning[:FINGERPRINT_BYTES], int.from_bytes(meaning[FINGERPRINT_BYTES:], "little"), *epsilons
-            )
-            for number, meaning, *epsilons in found
-        }
+        return {number: SpendingTerms.stored(*_split(column), *each) for number, column, *each in found}
 
     def raise_horizons(self, collection: int, earliest: int) -> dict[int, int]:
         """Raise the horizons of a collection's terms; see `BudgetStore`."""
@@ -108,8 +102,7 @@ class LocalBudgets:
             f"CREATE TABLE IF NOT EXISTS {_table(collection)}"
             " (client INTEGER PRIMARY KEY, spent BLOB NOT NULL)"
         )
-        # The column `fingerprint` has the collection's fingerprint and the length of its periods.
-        meaning = (collection, terms.fingerprint + terms.period_seconds.to_bytes(PERIOD_BYTES, "little"))
+        meaning = (collection, _joined(terms))
         rows(
             "INSERT OR IGNORE INTO terms (collection, fingerprint, epsilon_per_report, epsilon_inf, horizon)"
             " SELECT ?1, ?2, ?3, ?4, coalesce(max(horizon), 0) FROM terms"
@@ -126,6 +119,19 @@ class LocalBudgets:
 def _table(collection: int) -> str:
     # A table's name cannot be a parameter; only an integer is put into statements.
     return f"spending_{int(collection)}"
+
+
+# The column `fingerprint` has the collection's fingerprint, the length of its periods, and the changes of
+# buckets, if they are limited.
+def _joined(terms: SpendingTerms) -> bytes:
+    period = terms.period_seconds.to_bytes(PERIOD_BYTES, "little")
+    return terms.meaning[:FINGERPRINT_BYTES] + period + terms.meaning[FINGERPRINT_BYTES:]
+
+
+def _split(column: bytes) -> tuple[bytes, int]:
+    end = FINGERPRINT_BYTES + PERIOD_BYTES
+    period = int.from_bytes(column[FINGERPRINT_BYTES:end], "little")
+    return column[:FINGERPRINT_BYTES] + column[end:], period
 
 
 def _listed(keys: Ints) -> str:

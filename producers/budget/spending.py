@@ -1,11 +1,12 @@
 """Charge clients for their reports, before anything is sent; never refund.
 
-The name of a collection is its identity. When its parameters (and so its fingerprint) change, earlier
-spending is carried over as epsilon at delta = 0 (see `client_balance`). Each row names its terms, so
-producers with old and new parameters may run at the same time.
+The name of a collection is its identity. When its parameters (and so its fingerprint) change, or the changes
+of buckets that its budget covers, earlier spending is carried over as epsilon at delta = 0 (see
+`client_balance`), and changes are counted from 0. Each row names its terms, so producers with old and new
+parameters may run at the same time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,17 @@ from numpy.typing import NDArray
 
 from producers.budget.allowance import Allowance
 from producers.budget.budget_store import BudgetStore
-from producers.budget.charging import ChargeResult, Ints, changes, charge_rows, horizons
-from producers.budget.client_balance import bring_up_to_date
+from producers.budget.charging import (
+    SHOWN,
+    ChargeResult,
+    ClientRows,
+    Ints,
+    changes,
+    charge_rows,
+    hold_buckets,
+    horizons,
+)
+from producers.budget.client_balance import SpendingTerms, bring_up_to_date, is_continued
 from producers.budget.limits import CollectionLimits
 from producers.budget.statement import Spent, spent_in
 from producers.budget.stored_rows import keys_of
@@ -69,7 +79,14 @@ class Spending:
                     entry.limits.note(self._present(entry, balances, now))
                 entry.limits.is_scanned = True
 
-    def charge(self, name: str, clients: NDArray[np.uint8], windows: Ints, now: float) -> ChargeResult:
+    def charge(
+        self,
+        name: str,
+        clients: NDArray[np.uint8],
+        windows: Ints,
+        now: float,
+        buckets: Ints | None = None,
+    ) -> ChargeResult:
         """Charge reports in the order given, in the present transaction; refuse those over a limit.
 
         Parameters
@@ -78,6 +95,8 @@ class Spending:
         clients : uint8 (n, 16), keyed hashes.
         windows : int64 (n,), start of each report's window, unix seconds.
         now : unix seconds.
+        buckets : int64 (n,), from 1, the bucket of each report, if changes of them are limited: in whatever
+            numbers, as long as a client's different buckets have different ones.
 
         Raises
         ------
@@ -91,7 +110,9 @@ class Spending:
         entry.limits.seconds_ahead = horizon - earliest
         order, keys, owners = _by_client(keys_of(clients))
         rows = self._budgets.load(entry.number, keys, entry.terms)
-        rows.balances = self._present(entry, rows.balances, now)
+        terms = self._terms(entry, rows.balances)
+        rows.shown = None if allowance.changes is None else _still_shown(rows, entry.terms, terms)
+        rows.balances = bring_up_to_date(rows.balances, now, entry.terms, terms)
         charged, rows = charge_rows(
             rows,
             owners,
@@ -101,12 +122,19 @@ class Spending:
             horizons(rows, earliest, horizon),
             earliest,
         )
+        if buckets is not None and rows.shown is not None and allowance.changes is not None:
+            taken = order[charged.accepted]
+            held = buckets.copy()
+            held[taken], rows.shown = hold_buckets(
+                rows.shown, owners[charged.accepted], buckets[taken], allowance.changes
+            )
+            buckets = held
         changed = np.flatnonzero(np.bincount(owners[charged.accepted]))
         self._budgets.save(entry.number, keys, rows, changed)
         entry.limits.note(rows.balances[changed])
         decisions = np.empty_like(charged.decisions)
         decisions[order] = charged.decisions
-        return ChargeResult(decisions)
+        return ChargeResult(decisions, buckets)
 
     def spent(self, client: NDArray[np.uint8], now: float) -> dict[str, Spent]:
         """Return what a client has spent, by collection.
@@ -141,10 +169,20 @@ class Spending:
     def _present(
         self, entry: _CollectionSpending, balances: NDArray[np.void], now: float
     ) -> NDArray[np.void]:
+        return bring_up_to_date(balances, now, entry.terms, self._terms(entry, balances))
+
+    def _terms(self, entry: _CollectionSpending, balances: NDArray[np.void]) -> dict[int, SpendingTerms]:
         terms = self._budgets.terms(entry.number)
         if not terms.keys() >= set(balances["terms"].tolist()):
             raise self._budgets.damaged()
-        return bring_up_to_date(balances, now, entry.terms, terms)
+        return terms
+
+
+def _still_shown(rows: ClientRows, number: int, terms: Mapping[int, SpendingTerms]) -> NDArray[np.void]:
+    """Return what clients have shown under the present terms, SHOWN (m,)."""
+    shown = np.zeros(len(rows.balances), SHOWN) if rows.shown is None else rows.shown.copy()
+    shown[~is_continued(rows.balances, number, terms)] = 0
+    return shown
 
 
 def _by_client(keys: Ints) -> tuple[Ints, Ints, Ints]:

@@ -1,15 +1,16 @@
-"""What is stored of each client: its CLIENT_BALANCE, then its OPEN windows, as bytes.
+"""What is stored of each client: its CLIENT_BALANCE, its OPEN windows, SHOWN if that is limited, as bytes.
 
 A row's key is 8 of the 16 bytes of the client's keyed hash. Among a million clients two share a row with
 probability 3e-8; they would share one budget, which only over-counts.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.charging import OPEN, Bools, ClientRows, Ints
+from producers.budget.charging import OPEN, SHOWN, Bools, ClientRows, Ints
 from producers.budget.client_balance import CLIENT_BALANCE
 
 KEY_BYTES = 8
@@ -37,8 +38,11 @@ def rows_of(clients: int, terms: int, places: Sequence[int], spent: Sequence[byt
     balances = np.zeros(clients, CLIENT_BALANCE)
     balances["terms"] = terms
     found = np.array(places, np.int64)
-    balances[found], windows, counts = _unpacked(spent)
-    return ClientRows(balances, windows, np.repeat(found, counts))
+    unpacked = _unpacked(spent)
+    balances[found] = unpacked.balances
+    shown = np.zeros(clients, SHOWN)
+    shown[found[unpacked.has_shown]] = unpacked.shown
+    return ClientRows(balances, unpacked.windows, np.repeat(found, unpacked.counts), shown)
 
 
 def balances_of(spent: Sequence[bytes]) -> NDArray[np.void]:
@@ -48,7 +52,7 @@ def balances_of(spent: Sequence[bytes]) -> NDArray[np.void]:
     ------
     ValueError if bytes are of a length that is never written.
     """
-    return _unpacked(spent)[0]
+    return _unpacked(spent).balances
 
 
 def packed(rows: ClientRows, chosen: Ints) -> Iterator[tuple[Ints, NDArray[np.uint8]]]:
@@ -68,28 +72,42 @@ def packed(rows: ClientRows, chosen: Ints) -> Iterator[tuple[Ints, NDArray[np.ui
     for count in np.flatnonzero(np.bincount(counts[chosen])).tolist():
         same = chosen[counts[chosen] == count]
         places = (first[same, np.newaxis] + np.arange(count)).ravel()
+        parts = [rows.balances[same], rows.windows[places]]
+        if rows.shown is not None:
+            parts.append(rows.shown[same])
         yield (
             same,
-            np.hstack(
-                [
-                    rows.balances[same].view(np.uint8).reshape(len(same), CLIENT_BALANCE.itemsize),
-                    rows.windows[places].view(np.uint8).reshape(len(same), count * OPEN.itemsize),
-                ]
-            ),
+            np.hstack([np.ascontiguousarray(each).view(np.uint8).reshape(len(same), -1) for each in parts]),
         )
 
 
-def _unpacked(spent: Sequence[bytes]) -> tuple[NDArray[np.void], NDArray[np.void], Ints]:
-    """Split rows into CLIENT_BALANCE (m,), OPEN (e,), and each client's number of windows, int64 (m,)."""
+class _Unpacked(NamedTuple):
+    """The parts of m rows: CLIENT_BALANCE (m,), OPEN (e,), SHOWN (s,) of the rows that have it.
+
+    And the number of windows of each, int64 (m,), and whether it has SHOWN, bool (m,).
+    """
+
+    balances: NDArray[np.void]
+    windows: NDArray[np.void]
+    shown: NDArray[np.void]
+    counts: Ints
+    has_shown: Bools
+
+
+def _unpacked(spent: Sequence[bytes]) -> _Unpacked:
+    """Split rows into their parts."""
     sizes = np.fromiter(map(len, spent), np.int64, len(spent)) - CLIENT_BALANCE.itemsize
-    if (sizes < 0).any() or (sizes % OPEN.itemsize).any():
+    # SHOWN is shorter than OPEN, so a row's length tells whether it ends with one.
+    counts, rest = np.divmod(sizes, OPEN.itemsize)
+    has_shown = rest == SHOWN.itemsize
+    if (sizes < 0).any() or rest[~has_shown].any():
         raise ValueError("a row is of a length that is never written")
-    counts = sizes // OPEN.itemsize
-    joined, is_head = np.frombuffer(b"".join(spent), np.uint8), _is_balance(counts)
-    return joined[is_head].view(CLIENT_BALANCE), joined[~is_head].view(OPEN), counts
-
-
-def _is_balance(counts: Ints) -> Bools:
-    """Return which bytes of all rows belong to balances, bool; `counts` are open windows, int64 (m,)."""
-    sizes = np.column_stack([np.full(len(counts), CLIENT_BALANCE.itemsize), counts * OPEN.itemsize])
-    return np.repeat(np.tile([True, False], len(counts)), sizes.ravel())
+    part = np.repeat(
+        np.tile(np.arange(3), len(spent)),
+        np.column_stack([np.full(len(spent), CLIENT_BALANCE.itemsize), sizes - rest, rest]).ravel(),
+    )
+    joined = np.frombuffer(b"".join(spent), np.uint8)
+    balances, windows, shown = (
+        joined[part == place].view(kind) for place, kind in enumerate((CLIENT_BALANCE, OPEN, SHOWN))
+    )
+    return _Unpacked(balances, windows, shown, counts, has_shown)

@@ -10,6 +10,8 @@ from producers.concurrency.synchronization import AtomicSum
 
 Name = TypeVar("Name")
 
+UNKNOWN = ""  # no collection has this name
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -59,6 +61,8 @@ class Backlog:
 @dataclass(frozen=True)
 class Counters:
     """Totals since the start of this process; reports by name of their collection.
+
+    Packs kept by other producers of the folder count too; "" is the name of collections unknown to this one.
 
     Parameters
     ----------
@@ -124,19 +128,18 @@ class ReportTotals:
         self._dropped[collection].add(reports)
 
     def acknowledged(self, collection: str | None, reports: int, size: int, *, expired: bool) -> None:
-        """Count a pack of `size` bytes that the broker has appended; None: its collection is not ours."""
-        if collection is not None:
-            self._acknowledged[collection] += reports
-            self._expired[collection] += reports if expired else 0
+        """Count a pack of `size` bytes that the broker has appended; None: its collection is unknown."""
+        name = collection or UNKNOWN
+        self._acknowledged[name] += reports
+        self._expired[name] += reports if expired else 0
         self._packs += 1
         self._bytes += size
         self._arrived += 1
         self._moved_at = time.monotonic()
 
     def rejected(self, collection: str | None, reports: int, reason: str) -> None:
-        """Count a pack that the edge has rejected for good; None: its collection is not ours."""
-        if collection is not None:
-            self._rejected[collection, reason] += reports
+        """Count a pack that the edge has rejected for good; None: its collection is unknown."""
+        self._rejected[collection or UNKNOWN, reason] += reports
         self._arrived += 1
         self._moved_at = time.monotonic()
 

@@ -36,6 +36,8 @@ def timely(
 def charged(submissions: Sequence[Submission], spending: Spending, now: float) -> list[Submission]:
     """Charge the clients of submissions; return these without refused reports, and without clients.
 
+    Deferred reports are made here: in the transaction that stores which bucket each client shows.
+
     Parameters
     ----------
     submissions : in the order they came, which decides if a client has sent more than it may.
@@ -56,12 +58,23 @@ def charged(submissions: Sequence[Submission], spending: Spending, now: float) -
             [clients for at in places if (clients := submissions[at].clients) is not None]
         )
         windows = np.concatenate([submissions[at].windows for at in places])
-        decisions = spending.charge(name, clients, windows, now).decisions
-        ends = np.cumsum([len(submissions[at].windows) for at in places])
-        for at, part in zip(places, np.split(decisions, ends[:-1]), strict=True):
-            result = ChargeResult(part)
-            done[at] = _without(replace(submissions[at], clients=None), result.refused(), result.accepted)
+        deferred = [kept.buckets for at in places if (kept := submissions[at].deferred) is not None]
+        buckets = np.concatenate(deferred) if deferred else None
+        result = spending.charge(name, clients, windows, now, buckets)
+        end = 0
+        for at in places:
+            part = slice(end, end := end + len(submissions[at].windows))
+            done[at] = _charged(submissions[at], result, part)
     return done
+
+
+def _charged(given: Submission, result: ChargeResult, part: slice) -> Submission:
+    """Return a submission, whose reports are this part of those charged, as `charged` does."""
+    given = replace(given, clients=None)
+    if given.deferred is not None and result.buckets is not None:
+        given = replace(given, deferred=replace(given.deferred, buckets=result.buckets[part]))
+    decided = ChargeResult(result.decisions[part])
+    return _without(given, decided.refused(), decided.accepted).made()
 
 
 def _without(given: Submission, refused: Mapping[str, int], kept: NDArray[np.bool_]) -> Submission:

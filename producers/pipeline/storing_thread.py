@@ -71,7 +71,8 @@ class StoringThread:
             destination, self.agreement, self._delivery = self._to_edge(
                 config, config.edge, collections.values(), totals
             )
-        dispatch = Dispatch(self._delivery, destination, collections, totals)
+        others = {each.fingerprint: each for each in config.others}
+        dispatch = Dispatch(self._delivery, destination, others | collections, totals)
         self._handle = StoreHandle(config, secret, clock)
         self._transactions = StoreTransactions(
             config, self._handle, words, clock, totals, dispatch, destination

@@ -68,6 +68,7 @@ class Memory:
         self._cohort_key = derive_key(secret, b"deniable-cohort", name)
         self._seed_key = derive_key(secret, b"deniable-seed", name, *parameters)
         self._word_key = derive_key(secret, b"deniable-word", name, *parameters)
+        self._turn_key = derive_key(secret, b"deniable-turn", name, *parameters)
         self._memoize = memoize
 
     def digest(self, texts: Sequence[str]) -> Blocks:
@@ -89,6 +90,10 @@ class Memory:
         """
         words = fresh.words64((count,)) if clients is None else mac(self._cohort_key, [clients])[:, 0]
         return below(words, cohorts).astype(np.uint16)
+
+    def turns(self, clients: Blocks, bound: int) -> NDArray[np.int64]:
+        """Return each client's number, int64 (n,), in [0, bound), independent of responses and cohorts."""
+        return below(mac(self._turn_key, [clients])[:, 0], bound).astype(np.int64)
 
     def words(self, clients: Blocks | None, values: Callable[[], Sequence[Blocks]], fresh: Words) -> Words:
         """Return the source of words for the permanent responses of n reports.

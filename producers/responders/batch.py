@@ -1,7 +1,7 @@
 """A batch: checked values of one collection, and the function that will randomize them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +29,37 @@ CHUNK_BYTES = 2**18
 Responses = tuple[NDArray[np.uint16], NDArray[np.uint8]]
 
 
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """Reports of longitudinal local hashing that are made once it is known which buckets they may show.
+
+    Kept in memory only.
+
+    Parameters
+    ----------
+    buckets : int64 (n,), in [1, g]: of the true values, each client's under a permutation of its own.
+    owners : uint64 (n, 2), `Memory.digest` of each client.
+    respond : makes the reports, uint8 (n, bytes of a report), of such buckets and owners.
+    """
+
+    buckets: NDArray[np.int64] = field(repr=False)
+    owners: NDArray[np.uint64] = field(repr=False)
+    respond: Callable[[NDArray[np.int64], NDArray[np.uint64]], NDArray[np.uint8]] = field(repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Their size."""
+        return self.buckets.nbytes + self.owners.nbytes
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Deferred":
+        """Return the chosen ones, bool (n,)."""
+        return replace(self, buckets=self.buckets[chosen], owners=self.owners[chosen])
+
+    def reports(self) -> NDArray[np.uint8]:
+        """Make the reports, in wire format."""
+        return self.respond(self.buckets, self.owners)
+
+
 @dataclass(frozen=True)
 class Batch:
     """Checked values, not yet randomized.
@@ -39,11 +70,15 @@ class Batch:
     clients : of each value; None if every value is from a different client.
     respond : randomizes a slice of m values, only once each: returns cohorts, uint16 (m,), and reports in
         wire format, uint8 (m, bytes of a report).
+    defer : the same for a slice of values whose clients show only some changes of their bucket, with zeros
+        instead of reports, and what makes the reports; None if the mechanism has no such buckets, or
+        `clients` is None.
     """
 
     count: int
     clients: list[str] | None = field(repr=False)
     respond: Callable[[slice], Responses] = field(repr=False)
+    defer: Callable[[slice], tuple[Responses, Deferred]] | None = field(default=None, repr=False)
 
 
 class Responder(Protocol):

@@ -13,7 +13,7 @@ from producers.randomization.permanent_responses import Blocks, Memory, number_b
 from producers.randomization.randomizers import randomize_hashed, randomize_krr
 from producers.randomization.randomness import Words
 from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Responses, chunks, in_one_cohort
+from producers.responders.batch import Batch, Deferred, Responses, chunks, in_one_cohort
 from producers.responders.validation import clients_of, different_texts
 from producers.wire import bucket_dtype
 
@@ -71,13 +71,36 @@ class LongitudinalHashResponder:
         listed = clients_of(clients, len(number))
         # Each is computed on first use, for all parts.
         hashed = cache(lambda: self._functions.words(different))
-        owners = cache(lambda: None if listed is None else self._memory.digest(listed))
+        if listed is None:
+            return Batch(len(number), None, lambda part: self._respond(hashed(), number[part], None))
+        owners = cache(lambda: self._memory.digest(listed))
+        return Batch(
+            len(number),
+            listed,
+            lambda part: self._respond(hashed(), number[part], owners()[part]),
+            lambda part: self._deferred(hashed(), number[part], owners()[part]),
+        )
 
-        def respond(part: slice) -> Responses:
-            blocks = owners()
-            return self._respond(hashed(), number[part], None if blocks is None else blocks[part])
+    def _deferred(
+        self, hashed: NDArray[np.uint64], number: NDArray[np.int64], owners: Blocks
+    ) -> tuple[Responses, Deferred]:
+        _, buckets = self._bucketed(hashed.take(number), owners)
+        zeros = np.zeros(len(number), bucket_dtype(self._mechanism.width))
+        return in_one_cohort(zeros), Deferred(1 + self._turned(buckets, owners, 1), owners, self._respond_to)
 
-        return Batch(len(number), listed, respond)
+    def _respond_to(self, turned: NDArray[np.int64], owners: Blocks) -> NDArray[np.uint8]:
+        """Make reports of the buckets of a `Deferred`."""
+        reports = np.empty(len(turned), bucket_dtype(self._mechanism.width))
+        for part in chunks(len(turned), NUMBER_BYTES):
+            kept = owners[part]
+            buckets = self._turned(turned[part] - 1, kept, -1)
+            reports[part] = self._shown(self._functions_of(kept, len(kept)), buckets, kept)
+        return in_one_cohort(reports)[1]
+
+    def _turned(self, buckets: NDArray[np.int64], owners: Blocks, sign: int) -> NDArray[np.int64]:
+        """Turn each client's buckets by its own number, or back: alone, a stored bucket is uniform."""
+        g = self._mechanism.hash_buckets
+        return (buckets + sign * self._memory.turns(owners, g)) % g
 
     def _respond(
         self, hashed: NDArray[np.uint64], number: NDArray[np.int64], owners: Blocks | None
@@ -89,11 +112,24 @@ class LongitudinalHashResponder:
         return in_one_cohort(reports)
 
     def _reports(self, words: NDArray[np.uint64], owners: Blocks | None) -> NDArray[np.int64]:
-        mechanism = self._mechanism
+        function, buckets = self._bucketed(words, owners)
+        return self._shown(function, buckets, owners)
+
+    def _bucketed(
+        self, words: NDArray[np.uint64], owners: Blocks | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        function = self._functions_of(owners, len(words))
+        return function, self._functions.buckets(words, function)
+
+    def _functions_of(self, owners: Blocks | None, count: int) -> NDArray[np.int64]:
         # A client's function is drawn like a cohort: uniformly, and by nothing but the client.
-        drawn = self._memory.cohorts(owners, len(words), mechanism.hash_functions, self._words)
-        function = drawn.astype(np.int64)
-        buckets = self._functions.buckets(words, function)
+        drawn = self._memory.cohorts(owners, count, self._mechanism.hash_functions, self._words)
+        return drawn.astype(np.int64)
+
+    def _shown(
+        self, function: NDArray[np.int64], buckets: NDArray[np.int64], owners: Blocks | None
+    ) -> NDArray[np.int64]:
+        mechanism = self._mechanism
         kept = self._memory.words(owners, lambda: [number_blocks(buckets)], self._words)
         responses = randomize_krr(buckets, mechanism.permanent, kept)
         shown = randomize_krr(responses.astype(np.int64), mechanism.instantaneous, self._words)

@@ -24,7 +24,7 @@ class FieldBuckets:
     """The buckets of both fields of a pair."""
 
     def __init__(self, collection: Collection) -> None:
-        self._what = f"values of {collection.name}"
+        self._collection = collection
         self.first, self.second = (
             Buckets(replace(collection, values=field.values, other=field.other, fields=()), len(field.labels))
             for field in collection.fields
@@ -37,7 +37,7 @@ class FieldBuckets:
 
     def find(self, values: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Look n tuples of two texts up: int64 (n,) for each field, as `Buckets.find_texts`."""
-        firsts, seconds = text_pairs(self._what, values)
+        firsts, seconds = text_pairs(self._collection, values)
         return self.first.find_texts(firsts), self.second.find_texts(seconds)
 
 

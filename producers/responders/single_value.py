@@ -15,6 +15,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
+from producers.responders.validation import text_pair
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def value_rule(collection: Collection) -> ValueRule:
     if isinstance(mechanism, HotRappor) and mechanism.hot > 1:
         return ValueRule(_Unchecked, lambda value: _text_set(what, value))
     if collection.fields:
-        return ValueRule(_Unchecked, lambda value: _text_pair(what, value))
+        return ValueRule(_Unchecked, lambda value: text_pair(collection, value))
     if isinstance(mechanism, SquareWave):
         return ValueRule(float, lambda value: number(what, value))
     if isinstance(mechanism, KRR | LongitudinalKRR) and not collection.values:
@@ -79,13 +80,6 @@ def _text_set(what: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, AbstractSet | list | tuple):
         raise TypeError(f"{what} must be a set, list or tuple of text, got {type(value).__name__}")
     return tuple(text(f"each item of {what}", item) for item in tuple(value))
-
-
-def _text_pair(what: str, value: object) -> tuple[str, str]:
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise TypeError(f"{what} must be a tuple of two texts, got {type(value).__name__}")
-    first, second = (text(f"each item of {what}", item) for item in tuple(value))
-    return first, second
 
 
 def unix_seconds(at: object) -> float:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.collection import Collection
 from estimators.mechanisms.hashing.distinct_texts import numbered
 from producers.wire import MAX_WINDOW_START
 
@@ -104,30 +105,79 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     return members, np.fromiter(map(len, listed), np.int64, len(listed))
 
 
-def text_pairs(what: str, given: object) -> tuple[list[str], list[str]]:
+def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[str]]:
     """Return values that are pairs of texts, as the first texts and the second ones.
 
     Parameters
     ----------
-    what : name of the values.
-    given : one tuple of two texts, or a list, tuple or one-dimensional array of tuples or lists of two.
+    collection : a pair of fields.
+    given : one tuple or list of two texts, or a list, tuple or one-dimensional array of such.
 
     Raises
     ------
-    TypeError if it is or holds anything else; it names `what` and the type.
+    TypeError if it is or holds anything else, as `no_pair` says.
     """
-    is_one = isinstance(given, tuple) and len(given) == 2 and all(isinstance(item, str) for item in given)
-    listed: list[Any] = [given] if is_one else _listed(what, given, "a tuple of two texts", "such tuples")
+    several = f", or [{example_pair(collection)}] for several"
+    as_list = "; .tolist() makes such a list" if _has_list(given) else ""
+    if _is_one_pair(given):
+        listed: list[Any] = [given]
+    elif isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1):
+        listed = list(given)
+    else:
+        raise no_pair(collection, given, several + as_list)
     for item in listed:
         if not isinstance(item, tuple | list) or len(item) != 2:
-            got = (
-                f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else _types([item])
-            )
-            raise TypeError(f"{what} must be tuples of two texts, got {got}; a value is ('AA', 'JFK')")
+            raise no_pair(collection, item, several)
     firsts, seconds = [item[0] for item in listed], [item[1] for item in listed]
-    _check_texts(what, firsts)
-    _check_texts(what, seconds)
+    try:
+        "".join(firsts), "".join(seconds)
+    except TypeError:
+        raise no_pair(collection, next(pair for pair in listed if not _are_texts(pair)), several) from None
     return firsts, seconds
+
+
+def text_pair(collection: Collection, value: object) -> tuple[str, str]:
+    """Return one pair of texts as a tuple of type `str` itself; TypeError as `no_pair` says if it is none."""
+    pair = tuple(value) if isinstance(value, tuple | list) else ()
+    if len(pair) != 2 or not _are_texts(pair):
+        raise no_pair(collection, value)
+    return str.__str__(pair[0]), str.__str__(pair[1])
+
+
+def no_pair(collection: Collection, given: object, several: str = "") -> TypeError:
+    """Return the error of what is no pair of texts: both fields, the types given, and what would be one.
+
+    Parameters
+    ----------
+    collection : a pair of fields.
+    given : only its type is shown, or those of two items, or the number of other items.
+    several : how to give several values, where that is possible.
+    """
+    kind = type(given).__name__
+    if isinstance(given, tuple | list):
+        kinds = [type(item).__name__ for item in given]
+        kind += f" of {' and '.join(kinds)}" if len(kinds) == 2 else f" of {len(kinds)}"
+    names = ", ".join(field.name for field in collection.fields)
+    return TypeError(
+        f"a value of {collection.name} must be a tuple or list of two texts, ({names}), got {kind}; "
+        f"for example {example_pair(collection)}{several}"
+    )
+
+
+def example_pair(collection: Collection) -> tuple[str, ...]:
+    """Return the first value that the collection file lists for each field, whatever is reported."""
+    return tuple(field.values[0] for field in collection.fields)
+
+
+def _is_one_pair(given: object) -> bool:
+    """Whether it is meant as one pair: several contain no text themselves, but pairs."""
+    if not isinstance(given, tuple | list) or any(isinstance(item, tuple | list) for item in given[:2]):
+        return False
+    return any(isinstance(item, str) for item in given[:2])
+
+
+def _are_texts(items: Iterable[object]) -> bool:
+    return all(isinstance(item, str) for item in items)
 
 
 def _check_texts(what: str, items: list[Any]) -> None:
@@ -187,7 +237,22 @@ def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
         return list(given)  # another thread may change the caller's list
     raise TypeError(
         f"{what} must be {one}, or a list, tuple or array of {several}, got {type(given).__name__}"
+        f"{_as_list(given)}"
     )
+
+
+def _as_list(given: object) -> str:
+    """Say how an array of other dimensions, or what is like one, such as a pandas Series, becomes a list."""
+    if not _has_list(given):
+        return ""
+    dimensions = getattr(given, "ndim", 1)
+    if dimensions > 1:
+        return f" of {dimensions} dimensions; give one column of it: array[:, 0].tolist()"
+    return "; give its .tolist()"
+
+
+def _has_list(given: object) -> bool:
+    return not isinstance(given, np.generic) and callable(getattr(given, "tolist", None))
 
 
 def _is_number(item: object) -> bool:
@@ -214,7 +279,8 @@ def clients_of(given: object, count: int) -> list[str] | None:
         return None
     clients = texts("clients", given)
     if len(clients) != count:
-        raise ValueError(f"clients must be one for each value, got {len(clients)} for {count} values")
+        values = "1 value" if count == 1 else f"{count} values"
+        raise ValueError(f"clients must be one for each value, got {len(clients)} for {values}")
     if not all(clients):
         raise ValueError(f"clients must not be empty, got an empty one at index {clients.index('')}")
     return clients

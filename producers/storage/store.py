@@ -3,7 +3,8 @@
 It has randomized reports, as they are sent (`outbox`), numbers of reports by keyed hash of a client
 (`spending`), and how far input files were read (`input_progress`). It contains no true value and no client's
 id. But with the secret one can check whether a known client has reported, how often, and in which windows
-last: windows that were open at its last report are kept until it reports again.
+last: windows that were open at its last report are kept until it reports again. If changes of its bucket are
+limited, it also has how many there were, and the last bucket, which one needs the secret to read.
 
 One transaction holds a batch's charges and reports, the broker's acknowledgements and the place in the input:
 no crash can separate them, and they are on the disk when `transaction` returns. Several processes share the
@@ -141,7 +142,10 @@ class Store:
     def each(self, statement: str, *parameters: object) -> Iterator[Any]:
         """Execute one statement; yield its rows."""
         with self._translated():
-            yield from self._connection.execute(statement, parameters)
+            # `yield from` would close the cursor of a generator that ends early, which raises once the store
+            # is closed: an exception can keep such a generator until then.
+            for row in self._connection.execute(statement, parameters):  # noqa: UP028
+                yield row
 
     def many(self, statement: str, parameters: Iterable[tuple[object, ...]]) -> None:
         """Execute one statement for each tuple of parameters."""

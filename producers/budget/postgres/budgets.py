@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from producers.budget.budget_store import Registered
 from producers.budget.charging import ClientRows, Ints
-from producers.budget.client_balance import SpendingTerms
+from producers.budget.client_balance import FINGERPRINT_BYTES, SpendingTerms
 from producers.budget.postgres.connection import DatabaseConnection
 from producers.budget.postgres.database import BudgetDatabase
 from producers.budget.postgres.tables import Tables
@@ -73,7 +73,7 @@ class PostgresBudgets:
             " FROM deniable_terms WHERE collection = %s",
             collection,
         )
-        return {number: SpendingTerms(*each) for number, *each in found}
+        return {number: SpendingTerms.stored(*each) for number, *each in found}
 
     def raise_horizons(self, collection: int, earliest: int) -> dict[int, int]:
         """Raise the horizons of a collection's terms; see `BudgetStore`."""
@@ -129,7 +129,7 @@ class PostgresBudgets:
         rows = self._connection.rows
         rows("INSERT INTO deniable_collections (name) VALUES (%s) ON CONFLICT DO NOTHING", name)
         ((collection,),) = rows("SELECT number FROM deniable_collections WHERE name = %s FOR UPDATE", name)
-        meaning = (collection, terms.fingerprint, terms.period_seconds)
+        meaning = (collection, terms.meaning, terms.period_seconds)
         find = (
             "SELECT number FROM deniable_terms"
             " WHERE collection = %s AND fingerprint = %s AND period_seconds = %s"
@@ -139,11 +139,13 @@ class PostgresBudgets:
                 "INSERT INTO deniable_terms"
                 " (collection, fingerprint, period_seconds, epsilon_per_report, epsilon_inf, horizon)"
                 " SELECT %s, %s, %s, %s, %s, coalesce(max(horizon), 0) FROM deniable_terms"
-                " WHERE collection = %s AND fingerprint = %s",
+                " WHERE collection = %s AND substr(fingerprint, 1, %s) = %s",
                 *meaning,
                 terms.epsilon_per_report,
                 terms.epsilon_inf,
-                *meaning[:2],
+                collection,
+                FINGERPRINT_BYTES,
+                terms.fingerprint,
             )
         ((number,),) = rows(find, *meaning)
         return Registered(collection, number)

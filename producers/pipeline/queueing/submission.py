@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from producers.concurrency.synchronization import Latch
 from producers.metrics.counters import Receipt
+from producers.responders.batch import Deferred
 from producers.storage.input_progress import InputProgress
 
 STORED = Receipt(stored=1)
@@ -75,6 +76,8 @@ class Submission:
     progress : path of an input and how far it was read, stored in the same transaction.
     refused : reports of the call that were refused and are not among these, by reason.
     calls : int64 (n,), index of each report's call in a SharedReceipt; None if all are of one call.
+    deferred : what makes the reports once their clients are charged; until then, `rows` are zeros. None if
+        the rows are the reports.
     """
 
     collection: str
@@ -86,12 +89,14 @@ class Submission:
     progress: tuple[str, InputProgress] | None = None
     refused: Mapping[str, int] = field(default_factory=dict)
     calls: NDArray[np.int64] | None = None
+    deferred: Deferred | None = None
 
     @property
     def size(self) -> int:
         """Its approximate size in bytes."""
         clients = 0 if self.clients is None else self.clients.nbytes
-        return self.windows.nbytes + self.cohorts.nbytes + self.rows.nbytes + clients
+        deferred = 0 if self.deferred is None else self.deferred.nbytes
+        return self.windows.nbytes + self.cohorts.nbytes + self.rows.nbytes + clients + deferred
 
     @property
     def has_clients(self) -> bool:
@@ -114,7 +119,12 @@ class Submission:
             rows=self.rows[chosen],
             clients=None if self.clients is None else self.clients[chosen],
             calls=None if self.calls is None else self.calls[chosen],
+            deferred=None if self.deferred is None else self.deferred.only(chosen),
         )
+
+    def made(self) -> "Submission":
+        """Return it with its deferred reports made."""
+        return self if self.deferred is None else replace(self, rows=self.deferred.reports(), deferred=None)
 
 
 @dataclass(frozen=True, eq=False)

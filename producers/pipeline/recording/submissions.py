@@ -126,8 +126,18 @@ class Randomization:
         part: slice,
         progress: tuple[str, InputProgress] | None = None,
     ) -> Submission:
-        cohorts, rows = batch.respond(part)
+        if batch.defer is None or self.allowances[collection].changes is None:
+            (cohorts, rows), deferred = batch.respond(part), None
+        else:
+            (cohorts, rows), deferred = batch.defer(part)
         clients = None if batch.clients is None else self._client_keys.of(batch.clients[part])
         return Submission(
-            collection, windows[part], cohorts, rows, clients, PendingReceipt(len(rows)), progress
+            collection,
+            windows[part],
+            cohorts,
+            rows,
+            clients,
+            PendingReceipt(len(rows)),
+            progress,
+            deferred=deferred,
         )

@@ -13,6 +13,7 @@ from producers.storage.outbox import Outbox
 from producers.storage.store import Store
 from producers.transport.sender import Outcome
 from producers.wire import KRR_NUMBER, MAX_RECORD_BYTES, Pack, encode
+from tests.support.brokers.log_lines import logged, messages
 from tests.support.producers.questions import LATENCY
 
 DAMAGED = "a record of the store is damaged: malformed; restore a copy"
@@ -89,8 +90,8 @@ def test_unsendable_pack_does_not_delay_others(filled, caplog, bad, written, why
     assert filled.dispatch.feed(filled.outbox)
     assert filled.delivery.sent == sound
     shown = [f"pack {number} in {filled.store.path} cannot be sent: {why}" for number in bad]
-    assert caplog.messages == shown
-    assert all(each.levelno == logging.ERROR for each in caplog.records)
+    assert messages(caplog) == shown
+    assert all(each.levelno == logging.ERROR for each in logged(caplog))
     assert filled.totals.counters().unsendable == len(bad)
     assert filled.dispatch.refusal is None or not sound
     filled.acknowledge(sound)
@@ -152,6 +153,17 @@ def test_late_acknowledgement_counts_as_expired(filled):
     assert filled.delivery.sent == [1, 2, 3, 4, 3]
     assert filled.totals.counters().acknowledged == {"latency": 6}
     assert filled.totals.counters().expired == {"latency": 3}
+
+
+def test_packs_of_an_unknown_collection_count_without_its_name(filled):
+    """Whether they are late is unknown, since the grace is."""
+    filled.dispatch = Dispatch(filled.delivery, ToKafka(4), {}, filled.totals)
+    filled.dispatch.feed(filled.outbox)
+    filled.delivery.next = Outcome({1: 10**12, 2: 0}, frozenset(), rejected={3: "too_late"})
+    filled.dispatch.settle()
+    counters = filled.totals.counters()
+    assert (counters.packs, counters.acknowledged, counters.expired) == (2, {"": 6}, {})
+    assert counters.rejected == {("", "too_late"): 3}
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])

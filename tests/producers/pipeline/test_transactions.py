@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -21,6 +22,7 @@ from producers.metrics.counters import Receipt, ReportTotals
 from producers.pipeline.dispatcher import Dispatch
 from producers.pipeline.open_store import StoreHandle
 from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from producers.pipeline.recording.submissions import Randomization
 from producers.pipeline.stored_packs import ToKafka
 from producers.pipeline.transactions import StoreTransactions
 from producers.randomization.prf import ClientKeys
@@ -164,6 +166,40 @@ def steps(pipeline, values, destinations, meals, clients):
     return receipts, generate_latest(registry)
 
 
+def hashed(pipeline, values):
+    """Report values of ten clients each, and return all that leaves: receipts, bytes and times of packs."""
+    allowances = {each.collection.name: each for each in pipeline.allowances}
+    randomization = Randomization(allowances, Secret(bytes(32)), pipeline.words, pipeline.clock)
+    clients, receipts = [f"client-{number}" for number in range(10)], []
+    for value in values:
+        submissions = list(randomization.submissions("words", [value] * 10, clients))
+        pipeline.transactions.run(submissions, [], ticking=True)
+        receipts += [each.pending_receipt.receipt for each in submissions]
+        pipeline.clock.advance(1.0)
+    return receipts, [pack.record for pack in pipeline.delivery.packs], pipeline.delivery.times
+
+
+def test_used_up_changes_leave_nothing_that_depends_on_values(make, tmp_path):
+    """With the same random words: later values of whatever kind give the same bytes at the same times."""
+    mechanism = LongitudinalHash.from_epsilons(2.0, 1.0, None, 7)
+    common = [
+        f"value {number}" for number in range(40)
+    ]  # all 7 buckets: every client has used up its 2 changes
+    later = [["one"] * 30, [f"other {number}" for number in range(30)], common[:3] * 10]
+    for changes, outcomes in (2, 1), (1000, 3):
+        budget = Budget(1000.0, 1e-6, 86_400, changes)
+        allowance = Allowance(Collection("words", mechanism, memoize=True), budget, 1000)
+        left = []
+        for number, values in enumerate(later):
+            pipeline = make(allowance, folder=tmp_path / f"{changes}-{number}")
+            receipts, records, times = hashed(pipeline, common + values)
+            assert receipts == [Receipt(stored=10)] * 70
+            assert len(records) > 50
+            left.append((records, times))
+        assert len({tuple(records) for records, _ in left}) == outcomes
+        assert len({tuple(times) for _, times in left}) == 1
+
+
 def test_values_change_only_the_payload(make, tmp_path, caplog):
     """Values change no time, number, order, size, id or header of packs, no receipt, metric or log."""
     budget = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)
@@ -227,7 +263,7 @@ def test_crash_loses_no_stored_reports(make):
     assert second.delivery.packs[0] == first.delivery.packs[0]
     second.transactions.run([], [], ticking=True)
     assert second.totals.counters().packs == 2
-    assert second.totals.counters().acknowledged == {}
+    assert second.totals.counters().acknowledged == {"": 10}
     second.handle.close()
     third = make()
     third.transactions.run([], [], ticking=True)

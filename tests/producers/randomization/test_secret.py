@@ -9,6 +9,7 @@ import pytest
 
 from producers.randomization import secret
 from producers.randomization.secret import Secret, SecretError, load_secret, read_secret, secret_of
+from tests.support.brokers.log_lines import messages
 
 
 def fingerprint(loaded):
@@ -30,7 +31,7 @@ def test_new_secret_is_logged_once_without_its_bytes(tmp_path, caplog):
     path = tmp_path / "secret"
     load_secret(path)
     load_secret(path)
-    assert caplog.messages == [
+    assert messages(caplog) == [
         f"created a new secret, {path}: back it up; losing it would redraw every permanent response"
     ]
 
@@ -52,7 +53,7 @@ def test_losing_the_race_reads_the_winning_secret(tmp_path, monkeypatch, caplog)
 
     monkeypatch.setattr(os, "link", late)
     assert fingerprint(load_secret(path)) == fingerprint(Secret(b"w" * 32))
-    assert caplog.messages == []
+    assert messages(caplog) == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["secret"]
 
 

@@ -252,8 +252,9 @@ def test_memoized_response_repeats_and_unmemoized_is_fresh():
 
 
 def test_local_hashing_reports_the_bucket_under_the_drawn_function():
+    """Texts of any length and alphabet, also of 120,000 bytes."""
     functions = hash_functions_of(HASHED.mechanism, HASHED.fingerprint)
-    texts = ["AA", "naïve", "AA", "\udc80"] * 500
+    texts = ["AA", "naïve" * 20_000, "AA", "\udc80"] * 500
     _, reports, unknown = respond(HASHED, texts)
     function, bucket = np.divmod(reports.view("<u2")[:, 0].astype(np.int64), 7)
     assert bucket.tolist() == functions.buckets(functions.words(texts), function).tolist()

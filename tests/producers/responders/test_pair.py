@@ -11,7 +11,6 @@ from producers.randomization.randomizers import randomize_krr, randomize_pair
 from producers.responders.factory import responder_of
 from producers.responders.pair import PairResponder
 from producers.responders.single_value import value_rule
-from producers.responders.validation import text_pairs
 from producers.wire import PAIR_NUMBER, mechanism_number
 from tests.support.producers.sources import RepeatableWords
 
@@ -103,30 +102,60 @@ def test_a_value_that_is_no_bucket_is_refused():
         randomize_pair(np.array([0]), np.array([3]), ALMOST_TRUE, RepeatableWords(1))
 
 
+WANTED = "a value of route must be a tuple or list of two texts, (carrier, origin), got "
+EXAMPLE = "; for example ('AA', 'EWR')"
+
+
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "kind"),
     [
-        ("AA", "values of c must be a tuple of two texts, or a list, tuple or array of such tuples, got str"),
-        (["AA", "JFK"], r"values of c must be tuples of two texts, got str; a value is \('AA', 'JFK'\)"),
-        ([("AA",)], "values of c must be tuples of two texts, got tuple of 1"),
-        ([{"AA", "JFK"}], "values of c must be tuples of two texts, got set"),
-        ([("AA", 9)], "values of c must be text, got int"),
-        ((9, "AA"), "values of c must be tuples of two texts, got int, str|got int"),
+        ("secret", "str"),
+        (None, "NoneType"),
+        ({"carrier": "secret", "origin": "JFK"}, "dict"),
+        ({"secret", "JFK"}, "set"),
+        (["secret"], "list of 1"),
+        (("secret", "JFK", "SFO"), "tuple of 3"),
+        (("secret", 9), "tuple of str and int"),
+        ([None, "secret"], "list of NoneType and str"),
     ],
 )
-def test_other_types_are_refused_without_their_values(given, message):
-    with pytest.raises(TypeError, match=message) as raised:
-        text_pairs("values of c", given)
-    assert "EWR" not in str(raised.value)
+def test_one_value_of_another_kind_is_refused_alike_by_record_and_report(given, kind):
+    with pytest.raises(TypeError) as recorded:
+        value_rule(collection()).checked(given)
+    with pytest.raises(TypeError) as reported:
+        responder().prepare(given, None)
+    assert str(recorded.value) == f"{WANTED}{kind}{EXAMPLE}"
+    assert str(reported.value) == f"{WANTED}{kind}{EXAMPLE}, or [('AA', 'EWR')] for several"
 
 
-def test_one_event_is_a_tuple_of_two_texts():
-    rule = value_rule(collection())
-    assert rule.checked(["AA", "JFK"]) == ("AA", "JFK")
-    with pytest.raises(TypeError, match="a value of route must be a tuple of two texts, got str"):
-        rule.checked("AA")
-    with pytest.raises(TypeError, match="each item of a value of route must be text, got int"):
-        rule.checked(("AA", 9))
+def test_an_array_of_pairs_is_refused_with_the_way_to_make_a_list():
+    with pytest.raises(TypeError) as refused:
+        responder().prepare(np.array([["secret", "JFK"]]), None)
+    assert str(refused.value) == (
+        f"{WANTED}ndarray{EXAMPLE}, or [('AA', 'EWR')] for several; .tolist() makes such a list"
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        ("secret", "str"),
+        (("secret",), "tuple of 1"),
+        ({"secret": "JFK"}, "dict"),
+        (("secret", 9), "tuple of str and int"),
+        ([b"secret", "JFK"], "list of bytes and str"),
+    ],
+)
+def test_one_of_several_values_of_another_kind_is_refused(item, kind):
+    with pytest.raises(TypeError) as caught:
+        responder().prepare([("B6", "LGA"), item], None)
+    assert str(caught.value) == f"{WANTED}{kind}{EXAMPLE}, or [('AA', 'EWR')] for several"
+
+
+@pytest.mark.parametrize("given", [("B6", "JFK"), ["B6", "JFK"]])
+def test_record_and_report_take_one_tuple_or_list_of_two_texts(given):
+    assert value_rule(collection()).checked(given) == ("B6", "JFK")
+    assert reports_of(responder().prepare(given, None)) == [4]
 
 
 def test_collections_of_pairs_have_this_responder_and_number():

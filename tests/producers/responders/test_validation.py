@@ -1,5 +1,7 @@
 """Arguments are checked for types and numbers, and no message shows their content."""
 
+import array
+
 import numpy as np
 import pytest
 
@@ -112,14 +114,28 @@ def test_values_other_than_sets_of_text_are_refused_with_advice(given, message):
     assert str(caught.value).startswith(f"values of airports {message}")
 
 
-@pytest.mark.parametrize(
-    "given", [7391, None, b"7391", {CANARY: 1}, {CANARY}, np.array(CANARY), np.array([[CANARY]])]
-)
+@pytest.mark.parametrize("given", [7391, None, b"7391", {CANARY: 1}, {CANARY}, np.float64(7391)])
 def test_values_of_wrong_shape_are_refused(given):
     with pytest.raises(TypeError) as caught:
         texts("values of carrier", given)
     assert str(caught.value) == (
         f"values of carrier must be text, or a list, tuple or array of text, got {type(given).__name__}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        (array.array("i", [7]), "array; give its .tolist()"),
+        (np.array(CANARY), "ndarray; give its .tolist()"),
+        (np.array([[CANARY]]), "ndarray of 2 dimensions; give one column of it: array[:, 0].tolist()"),
+    ],
+)
+def test_what_can_become_a_list_is_refused_with_the_way_to_do_it(given, advice):
+    with pytest.raises(TypeError) as caught:
+        texts("values of carrier", given)
+    assert str(caught.value) == (
+        f"values of carrier must be text, or a list, tuple or array of text, got {advice}"
     )
 
 

@@ -62,6 +62,14 @@ def test_any_error_undoes_a_transaction(store):
     assert get_progress(store, "input") == PROGRESS
 
 
+def test_reading_may_end_early_after_closing(store):
+    """A signal's exception keeps a reader where it was, and is handled once the store is closed."""
+    rows = store.each("SELECT 1 UNION ALL SELECT 2")
+    assert next(rows) == (1,)
+    store.close()
+    rows.close()
+
+
 def test_closing_twice_is_harmless(store):
     store.close()
     store.close()

@@ -16,6 +16,7 @@ from producers.transport.cluster import Cluster
 from producers.transport.connection import Connection, connect
 from producers.transport.publication import encode_publication, publication_of
 from producers.transport.publication_reader import PublicationReader, UnreadableError
+from tests.support.brokers.log_lines import messages
 from tests.support.producers.questions import CARRIER, LATENCY
 
 pytestmark = pytest.mark.broker
@@ -72,7 +73,7 @@ def test_absent_topic_is_one_line_and_stays_absent(
     caplog.clear()
     for _ in range(3):
         agreement.compare(published.connection.manager)
-    assert [each.getMessage() for each in caplog.records] == [
+    assert messages(caplog) == [
         f"parameters are not compared with the workers': topic {published.topic} is absent"
     ]
     assert agreement.differing == {}

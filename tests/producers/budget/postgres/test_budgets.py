@@ -41,7 +41,11 @@ def charges(database):
 @pytest.mark.nightly
 @pytest.mark.all
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(STEPS)
 def test_charging_equals_the_model_of_the_folder(postgres_of_all, steps):
     charges = PostgresCharges(BudgetDatabase(postgres_of_all.new_database()), SECRET, ALLOWANCES[0])

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from producers.pipeline.recording import process_end
+from tests.support.brokers.log_lines import logged
 
 
 class Remembering:
@@ -34,7 +35,7 @@ def test_opening_in_another_thread_says_what_sigterm_loses(caplog):
     assert caplog.text.count("SIGTERM ends this process without storing what `record` took last") == 1
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     in_a_thread(lambda: process_end.watch(Remembering()))
-    assert len(caplog.records) == 1
+    assert len(logged(caplog)) == 1
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from producers.pipeline.recording.recorder import Recorder
 from producers.pipeline.recording.submissions import Randomization
 from producers.randomization.secret import Secret
 from tests.producers.pipeline.recording.test_submissions import ALL
+from tests.support.brokers.log_lines import logged, messages
 from tests.support.processes import wait_until
 from tests.support.producers.sources import RepeatableWords
 
@@ -204,14 +205,14 @@ def test_full_buffer_drops_and_counts_exactly(recorder, pipeline, totals, monkey
         "recorded events were dropped since the start: they come faster than they are stored, and at most "
         "262144 of each collection wait"
     )
-    assert wait_until(lambda: caplog.messages == [f"15 {message}"], 30)
+    assert wait_until(lambda: messages(caplog) == [f"15 {message}"], 30)
     record(recorder, 5)
     time.sleep(0.1)
-    assert len(caplog.messages) == 1
+    assert len(messages(caplog)) == 1
     monkeypatch.setattr(recording, "MESSAGE_SECONDS", 0.0)
-    assert wait_until(lambda: caplog.messages == [f"15 {message}", f"20 {message}"], 30)
+    assert wait_until(lambda: messages(caplog) == [f"15 {message}", f"20 {message}"], 30)
     time.sleep(0.1)
-    assert len(caplog.messages) == 2  # nothing was dropped since
+    assert len(messages(caplog)) == 2  # nothing was dropped since
     pipeline.full.clear()
     assert recorder.drain(60)
     assert pipeline.counts() == {"latency": 11, "carrier": 5}
@@ -227,7 +228,7 @@ def test_unusable_events_are_dropped_with_one_message_a_reason(recorder, pipelin
     assert recorder.drain(60)
     assert pipeline.counts() == {"latency": 1}
     assert dropped(totals) == {"latency": 10}
-    assert caplog.messages == [
+    assert messages(caplog) == [
         "recorded events of latency are dropped: client must not be empty",
         "recorded events of latency are dropped: at must be in [0, 253402300799]",
     ]
@@ -239,7 +240,7 @@ def test_events_above_the_budget_are_dropped_with_one_message(recorder, pipeline
         recorder.record("costly", 1, "ann", 60)
         assert recorder.drain(60)
     assert (pipeline.counts(), dropped(totals)) == ({"costly": 2}, {"costly": 2})
-    (message,) = caplog.messages
+    (message,) = messages(caplog)
     assert message.startswith(
         "recorded events of costly are dropped: epsilon of one report to costly must be in "
     )
@@ -262,7 +263,7 @@ def test_close_queues_what_was_recorded_and_drops_the_rest(recorder, pipeline, t
     record(recorder, 1, "carrier")
     assert pipeline.counts() == {"latency": 7}
     assert dropped(totals) == {"latency": 4, "carrier": 1}
-    assert caplog.messages == ["recorded events are dropped: an event was recorded after close"]
+    assert messages(caplog) == ["recorded events are dropped: an event was recorded after close"]
 
 
 def test_event_that_comes_too_late_for_the_end_is_counted(recorder, pipeline, totals, monkeypatch):
@@ -336,7 +337,7 @@ START_ERROR = (
 def test_events_wait_for_a_thread_that_cannot_be_started(recorder, pipeline, unstartable, caplog):
     """`drain` reports it, and the next event or `drain` tries again."""
     record(recorder, 5)
-    assert caplog.messages == [f"recorded events wait: {START_ERROR}"]
+    assert messages(caplog) == [f"recorded events wait: {START_ERROR}"]
     with pytest.raises(DeliveryError) as caught:
         recorder.drain(60)
     assert str(caught.value) == START_ERROR
@@ -382,7 +383,7 @@ def test_dead_thread_is_reported_and_all_events_are_counted(
         recorder.close(60)
     assert not recorder.save(60)
     assert dropped(totals) == {"latency": 8, "carrier": 2}
-    assert caplog.messages == [f"recorded events are dropped: {DEATH}"]
+    assert messages(caplog) == [f"recorded events are dropped: {DEATH}"]
 
 
 @pytest.mark.parametrize(
@@ -409,7 +410,7 @@ def test_wrong_argument_raises_at_once_and_leaves_nothing(
     assert str(caught.value).startswith(message)
     assert "7391" not in str(caught.value)
     assert not recorder.is_used
-    assert (dropped(totals), caplog.messages) == ({}, [])
+    assert (dropped(totals), messages(caplog)) == ({}, [])
 
 
 def test_times_default_to_the_moment_of_the_call(recorder, pipeline):
@@ -454,8 +455,8 @@ def test_what_can_be_seen_does_not_depend_on_values(monkeypatch, values):
 def test_messages_are_warnings_of_this_module(recorder, caplog):
     recorder.close(0)
     record(recorder, 1)
-    (logged,) = caplog.records
-    assert (logged.name, logged.levelno) == ("producers.pipeline.recording.recorder", logging.WARNING)
+    (record_of,) = logged(caplog)
+    assert (record_of.name, record_of.levelno) == ("producers.pipeline.recording.recorder", logging.WARNING)
 
 
 class RaisingHandler(logging.Handler):

@@ -13,6 +13,7 @@ from producers.errors import DeliveryError, HopelessError
 from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.agreement import EdgeAgreement
 from producers.transport.edge.answers import HttpAnswer
+from tests.support.brokers.log_lines import messages
 from tests.support.paths import VECTORS
 from tests.support.producers.questions import FREE
 
@@ -64,7 +65,7 @@ def test_what_changes_is_logged_once(caplog):
     connection.found = Connection().found
     agreement.compare(connection)
     assert agreement.differing == {}
-    assert caplog.messages == [
+    assert messages(caplog) == [
         "the edge rejects reports of collection 'carrier', whose parameters differ: window_seconds: 60 here, "
         "120 at the edge. Use the edge's collection file here",
         "collection 'carrier' has the edge's parameters again",
@@ -91,8 +92,8 @@ def test_without_a_key_an_unreadable_list_prevents_nothing(answer, caplog):
     agreement.compare(connection)
     agreement.compare(connection)
     assert agreement.may_send
-    assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("parameters are not compared with the edge's: its list")
+    assert len(messages(caplog)) == 1
+    assert messages(caplog)[0].startswith("parameters are not compared with the edge's: its list")
 
 
 def test_with_a_key_nothing_is_sent_before_the_list_is_checked():

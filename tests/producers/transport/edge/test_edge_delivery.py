@@ -287,8 +287,9 @@ def test_edge_away_at_the_start(tmp_path, caplog):
     with fake_edge() as server:
         port = server.server_port
     config = ProducerConfig(
-        allowances=FREE, edge=EdgeAddress(f"http://127.0.0.1:{port}"), data_dir=tmp_path, timing=QUICK
-    )
+        allowances=FREE, edge=EdgeAddress(f"http://127.0.0.1:{port}"), data_dir=tmp_path, timing=QUICK,
+        block_milliseconds=30_000,
+    )  # fmt: skip
     with Producer(config) as producer:
         assert producer.report("latency", [1] * 7, None).stored == 7
         refused = f"no edge answers at http://127.0.0.1:{port}: connection refused"
@@ -314,7 +315,8 @@ def test_packs_fit_uploads(make, server):
     assert 65_000 < max(len(each.body) for each in server.uploads()) <= MAX_UPLOAD_BYTES
 
 
-def test_buffers_of_a_producer_for_kafka_are_cut(make, server, tmp_path):
+def test_buffers_of_a_producer_for_kafka_are_cut(make, server, monkeypatch, tmp_path):
+    monkeypatch.setattr(storing_thread, "connect", FakeKafka().connect)
     away = ProducerConfig(
         allowances=FREE, bootstrap_servers="127.0.0.1:1", topic="reports", partitions=4, data_dir=tmp_path,
         pack_seconds=3600, pack_reports=1_000_000, timing=replace(QUICK, end=5.0), block_milliseconds=30_000,
