@@ -5,7 +5,7 @@
     with deniable.open_producer("deniable.yaml") as producer:
         producer.report("carrier", "AA", clients="client-17")
 
-    month = deniable.read_estimates("deniable.yaml", collection="carrier", last="30d").to_pandas()
+    week = deniable.read_estimates("deniable.yaml", collection="carrier", last="7d").to_pandas()
 
 The only `__init__` of the project with names in it, since applications should depend on these and on nothing
 deeper: every type of a signature, and of what it takes and returns, is here. Nothing inside the project
@@ -37,7 +37,7 @@ from deploy.config.sections import (  # noqa: E402
     RelaySection,
     SecuritySection,
 )
-from estimators.collection import Collection, Field  # noqa: E402
+from estimators.collection import Collection, Field, GrowthRule  # noqa: E402
 from estimators.errors import DeniableError  # noqa: E402
 from estimators.mechanisms.hashing.local_hash import LocalHash  # noqa: E402
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash  # noqa: E402
@@ -66,7 +66,8 @@ from producers.transport.security import Security  # noqa: E402
 if TYPE_CHECKING:
     from analysis.errors import AnalysisError
     from analysis.tables.arrow_table import ArrowTable
-    from deploy.query.roll_ups import compare, decode, rollup
+    from deploy.query.decoding.any_text import decode, grow
+    from deploy.query.roll_ups import compare, rollup
     from deploy.query.tables import read_estimates, read_windows
     from producers.producer import Producer
 
@@ -76,7 +77,8 @@ LATE = {
     "ArrowTable": "analysis.tables.arrow_table",
     "Producer": "producers.producer",
     "compare": "deploy.query.roll_ups",
-    "decode": "deploy.query.roll_ups",
+    "decode": "deploy.query.decoding.any_text",
+    "grow": "deploy.query.decoding.any_text",
     "read_estimates": "deploy.query.tables",
     "read_windows": "deploy.query.tables",
     "rollup": "deploy.query.roll_ups",
@@ -105,6 +107,7 @@ __all__ = [
     "EventTime",
     "EventValue",
     "Field",
+    "GrowthRule",
     "HotRappor",
     "KafkaSection",
     "LocalHash",
@@ -131,6 +134,7 @@ __all__ = [
     "Values",
     "compare",
     "decode",
+    "grow",
     "load",
     "open_producer",
     "read_estimates",

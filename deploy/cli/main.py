@@ -36,7 +36,7 @@ def main() -> None:
         status = _refuse(standard_streams.flush() or _words(error))
     handle(signal.SIGINT, leave_at_once)
     lost = standard_streams.flush()
-    sys.exit(_refuse(lost) if lost else status)
+    sys.exit(_refuse(lost, status or FAILED) if lost else status)
 
 
 def _run() -> int:
@@ -60,7 +60,8 @@ def _run() -> int:
         status = ended.code
     except click.ClickException as error:
         error.message = _LONG_WORD.sub(r"\1…", error.message)
-        with_nearest(error).show()
+        with suppress(OSError):  # stderr itself may be full
+            with_nearest(error).show()
         return error.exit_code
     except DeniableError as error:
         return _refuse(str(error), error.exit_status)

@@ -1,10 +1,12 @@
 """Options that several commands take."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from deploy.cli.listen_address import ListenAddress
 from deploy.config.file import DEFAULT_FILE
@@ -35,6 +37,20 @@ class NumberRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"must be a finite number, got {value}", parameter, context)
         return number
+
+
+def refuse_alone(option: str, needed: str) -> None:
+    """Refuse an option that was given and does nothing without another one; click.UsageError."""
+    source = click.get_current_context().get_parameter_source(option.strip("-").replace("-", "_"))
+    if source is not ParameterSource.DEFAULT:
+        raise click.UsageError(f"{option} needs {needed}")
+
+
+def with_options(message: str) -> str:
+    """Name the parameters of a message as the options of the present command: epsilon_one, --epsilon-one."""
+    names = [each.name for each in click.get_current_context().command.params if each.name]
+    pattern = rf"(?<![\w-])({'|'.join(sorted(names, key=len, reverse=True))})(?= must| = )"
+    return re.sub(pattern, lambda found: f"--{found[1].replace('_', '-')}", message)
 
 
 config_option = click.option(

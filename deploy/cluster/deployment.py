@@ -32,6 +32,7 @@ def limits_of(allowance: Allowance) -> ClientLimits:
         per_window=allowance.reports_per_window,
         budget=None if budget is None else (budget.epsilon, budget.delta, budget.period_seconds),
         per_period=partial(_reports_of_a_period, allowance),
+        changes=allowance.changes,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from deploy.config.checks import YEAR_SECONDS
-from deploy.config.entries import LARGEST_SIZE, Entry
+from deploy.config.entries import CHANGE_ALARMS, LARGEST_SIZE, Entry
 from estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, LARGEST_COUNTERS
 from estimators.mechanisms.hashing.prefix_tree import LONGEST, MOST_LEVELS
 from estimators.mechanisms.krr import LARGEST_EPSILON
@@ -27,6 +27,7 @@ _FIELDS: Mapping[str, str] = {
     "minimum_reports": f"an integer in [1, {10**12}]",
     "window_packs": f"an integer in [1, {10**8}]",
     "publish": "top or all",
+    "change_alarms_a_year": f"a number in [{CHANGE_ALARMS[0]}, {CHANGE_ALARMS[1]}]",
     "reports_per_window": f"an integer in [1, {LARGEST_REPORTS_PER_WINDOW}]",
     "budget": "none, or a mapping",
     "values": "a list of text",
@@ -46,6 +47,9 @@ _FIELDS: Mapping[str, str] = {
     "candidates": "a list of text",
     "lengths": f"a list of 2 to {MOST_LEVELS} ascending integers in [1, {LONGEST}]",
     "alphabet": "the characters of texts, as one text",
+    "grow": "a mapping with windows, and if need be rate",
+    "windows": "an integer from 1 to 67108864 divided by the counters of a window",
+    "rate": "a number in (0, 1)",
     "hot": "an integer in [1, number of values]",
     "minimum": "a number below maximum",
     "maximum": "a number above minimum",

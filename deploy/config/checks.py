@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from deploy.config.text_files import text_at
+from deploy.config.text_files import lines_of, text_at
 
 YEAR_SECONDS = 366 * 86_400
 ANY_ORIGIN = "*"
@@ -94,13 +94,11 @@ def origin_sent(origin: str) -> str | None:
 
 
 def read_lines(field: str, file: Path) -> list[str]:
-    """Return the non-empty lines of a text file; ValueError if it cannot be read or has none."""
+    """Return the non-empty lines of a text file; ValueError if it has none or two alike, or is unreadable."""
     try:
-        text = text_at(file, MOST_BYTES)
+        lines = lines_of(text_at(file, MOST_BYTES))
     except ValueError as error:
         raise ValueError(f"{field} {file} {error}") from error
-    # Not splitlines(): it also splits at characters that a candidate may contain.
-    lines = [line for line in text.split("\n") if line]
     if not lines:
         raise ValueError(f"{field} {file} must hold at least one line, got none")
     return lines

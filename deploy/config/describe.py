@@ -1,9 +1,11 @@
 """A collection in words: what it asks, what a report costs, and how many a client may send."""
 
 import math
+import unicodedata
 from decimal import ROUND_CEILING, Context
 
-from estimators.collection import Collection
+from aggregator.history.periods import number_of
+from estimators.collection import OTHER_LABEL, Collection
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -14,6 +16,9 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import UNLIMITED, Allowance, Budget
+
+#: The condition of what longitudinal hashing costs for ever: see docs/parameters.md, values that change.
+KNOWN_CHANGES = "if it is known when buckets change"
 
 
 def describe(allowance: Allowance) -> str:
@@ -26,6 +31,8 @@ def describe(allowance: Allowance) -> str:
         f"one report: epsilon {rounded_up(epsilon)}",
         _further_reports(allowance),
         *_limits(allowance),
+        *_unlisted(collection),
+        *_confusable(collection),
         f"a report cannot change anyone's odds by more than a factor {rounded_up(math.exp(epsilon))}; "
         f"fingerprint {collection.fingerprint:016x}",
     ]
@@ -37,14 +44,32 @@ def rounded_up(figure: float) -> str:
     return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(figure):f}"
 
 
+def most_changes(changes: int) -> str:
+    """Say how many changes of bucket a client shows, whatever its values do."""
+    return f"at most {number_of(changes, 'change')} of bucket"
+
+
+def shown_buckets(mechanism: LongitudinalHash, changes: int | None) -> int:
+    """Return in how many buckets a client shows values; any number of changes is None."""
+    return mechanism.hash_buckets if changes is None else min(mechanism.hash_buckets, changes + 1)
+
+
+def condition_for_ever(mechanism: LongitudinalHash, changes: int | None) -> str:
+    """Return the condition of what a client costs for ever; "" if it shows no change, which needs none."""
+    return "" if shown_buckets(mechanism, changes) == 1 else KNOWN_CHANGES
+
+
 def _further_reports(allowance: Allowance) -> str:
     unchanged = rounded_up(allowance.epsilon_unchanged)
     mechanism = allowance.collection.mechanism
     if isinstance(mechanism, LongitudinalHash):
+        shown = shown_buckets(mechanism, allowance.changes)
+        if shown == 1:
+            return f"all reports of one client: epsilon {unchanged}"
         return (
             f"all reports of one client and unchanged value: epsilon {unchanged}; of values in all "
-            f"{mechanism.hash_buckets} buckets: {rounded_up(mechanism.epsilon_of_all_buckets)}, but that a "
-            "value changed is not hidden"
+            f"{shown} buckets that it may show: {rounded_up(shown * allowance.epsilon_unchanged)}, "
+            f"{KNOWN_CHANGES}"
         )
     if allowance.memoized:
         return (
@@ -54,36 +79,65 @@ def _further_reports(allowance: Allowance) -> str:
     return "every further report of one client costs as much again"
 
 
+def _unlisted(collection: Collection) -> list[str]:
+    """Warn of bits of pairs where a field without `other` takes reports out of both margins."""
+    if not collection.may_lack_bit:
+        return []
+    names = " or ".join(field.name for field in collection.fields if not field.other)
+    return [
+        f"warning: reports with an unlisted {names} are in no pair and in neither margin, only in the share "
+        "`other`; avoid it with other: true"
+    ]
+
+
+def _confusable(collection: Collection) -> list[str]:
+    """Warn of values and candidates that tables show alike, or like the row of all others."""
+    texts = (*collection.candidates, *collection.values)
+    texts = tuple(text for field in collection.fields for text in field.values) or texts
+    lines, seen = [], dict[str, str]()
+    if OTHER_LABEL in texts:
+        lines.append(
+            f"warning: tables also call the share of all others {OTHER_LABEL}, like one of its values"
+        )
+    pairs = ((text, seen.setdefault(unicodedata.normalize("NFC", text), text)) for text in texts)
+    if two := next(((one, other) for one, other in pairs if one != other), None):
+        lines.append(
+            f"warning: {two[1]!a} and {two[0]!a} differ only in their Unicode form: tables show them alike"
+        )
+    return lines
+
+
 def _limits(allowance: Allowance) -> list[str]:
     """Return the limits that producers enforce for each client, if the application names clients."""
-    of_windows = f"{_reports(allowance.reports_per_window)} per window"
+    of_windows = f"{number_of(allowance.reports_per_window, 'report')} per window"
     budget = allowance.budget
     if budget is None:
         return [f"a client may send {of_windows}, without a limit over time: no budget is enforced"]
     limit = allowance.unspent_limit
-    of_periods = "any number" if limit == UNLIMITED else _reports(limit)
+    of_periods = "any number" if limit == UNLIMITED else number_of(limit, "report")
     lines = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
+    mechanism = allowance.collection.mechanism
+    if limit == UNLIMITED and isinstance(mechanism, LongitudinalHash):
+        condition = condition_for_ever(mechanism, allowance.changes)
+        lines += [f"so many stay within the budget {condition}"] if condition else []
     if limit == 0:
         lines.append("warning: one report costs more than the budget, so every report of a client is refused")
     return lines
 
 
-def _reports(number: int) -> str:
-    return f"{number} report{'' if number == 1 else 's'}"
-
-
 def _budget(budget: Budget) -> str:
-    covered = "" if budget.changes is None else f", {budget.changes} changes of bucket"
+    covered = ""
+    if budget.changes is not None:
+        covered = f", showing {most_changes(budget.changes)}"
     return f"{budget.period_seconds} s (budget: epsilon {budget.epsilon:g}, delta {budget.delta:g}{covered})"
 
 
 def _mechanism(collection: Collection) -> str:
-    mechanism = collection.mechanism
+    mechanism, candidates = collection.mechanism, number_of(len(collection.candidates), "candidate")
     if isinstance(mechanism, Rappor):
-        return (
-            f"RAPPOR, {mechanism.bits} bits, {mechanism.hashes} hashes, {mechanism.cohorts} cohorts, "
-            f"{len(collection.candidates)} candidates"
-        )
+        hashes = "1 hash" if mechanism.hashes == 1 else f"{mechanism.hashes} hashes"
+        cohorts = number_of(mechanism.cohorts, "cohort")
+        return f"RAPPOR, {mechanism.bits} bits, {hashes}, {cohorts}, {candidates}"
     if isinstance(mechanism, SquareWave):
         ends = f"[{mechanism.minimum:.10g}, {mechanism.maximum:.10g}]"
         return f"Square Wave over numbers in {ends} in {mechanism.steps} steps"
@@ -102,13 +156,13 @@ def _mechanism(collection: Collection) -> str:
         oracle, lengths = mechanism.oracle, " ".join(map(str, mechanism.lengths))
         return (
             f"a prefix tree with levels of {lengths} bytes, {oracle.hash_functions} functions into "
-            f"{oracle.hash_buckets} buckets on each, {len(collection.candidates)} candidates"
+            f"{oracle.hash_buckets} buckets on each, {candidates}"
         )
     if isinstance(mechanism, FunctionPool):
         kind = "longitudinal local hashing" if isinstance(mechanism, LongitudinalHash) else "local hashing"
         return (
-            f"{kind}, {mechanism.hash_functions} functions into {mechanism.hash_buckets} buckets, "
-            f"{len(collection.candidates)} candidates"
+            f"{kind}, {number_of(mechanism.hash_functions, 'function')} into {mechanism.hash_buckets} "
+            f"buckets, {candidates}"
         )
     last = ", the last one for all other values" if collection.other else ""
     if isinstance(mechanism, HotRappor):

@@ -1,6 +1,6 @@
 """An entry of `collections` in the collection file: its fields by mechanism, and what it defines."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,16 +9,24 @@ from msgspec import Meta
 
 from deploy.config.checks import YEAR_SECONDS, check_all, check_distinct, check_range, read_lines
 from estimators.canary import MOST_VALUES, least_reports
-from estimators.collection import OTHER_LABEL, Collection, Field, pair_labels
+from estimators.collection import (
+    CHANGE_ALARMS_A_YEAR,
+    OTHER_LABEL,
+    Collection,
+    Field,
+    GrowthRule,
+    pair_labels,
+)
 from estimators.decoding.hashed.growth.alphabet import alphabet_of
 from estimators.decoding.hashed.growth.branches import check_steps
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_bits import round_to_thresholds
@@ -29,6 +37,8 @@ from producers.budget.allowance import LARGEST_REPORTS_PER_WINDOW, Allowance, Bu
 
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000
+CHANGE_ALARMS = (0.001, 1000)  # lowest and highest rate of false alarms of changes, a year
+MOST_GROWN_COUNTERS = 1 << 26  # of the windows that are kept: 64 to 512 MiB
 MOST_PUBLISHED = 100_000  # with publish: all; they are published in one transaction
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
@@ -58,6 +68,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     minimum_reports: int = 100
     window_packs: int = 4_000_000
     publish: Literal["top", "all"] = "top"
+    change_alarms_a_year: float = CHANGE_ALARMS_A_YEAR
     reports_per_window: int = 1
     budget: Literal["none"] | BudgetEntry
 
@@ -68,6 +79,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         check_range("retention_seconds", self.retention_seconds, 60, 10 * YEAR_SECONDS)
         check_range("minimum_reports", self.minimum_reports, 1, 10**12)
         check_range("window_packs", self.window_packs, 1, 10**8)
+        check_range("change_alarms_a_year", self.change_alarms_a_year, *CHANGE_ALARMS)
         check_range("reports_per_window", self.reports_per_window, 1, LARGEST_REPORTS_PER_WINDOW)
 
     def _collection(self, mechanism: Mechanism, **fields: Any) -> Collection:
@@ -80,6 +92,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             retention_seconds=self.retention_seconds,
             minimum_reports=self.minimum_reports,
             window_packs=self.window_packs,
+            change_alarms_a_year=self.change_alarms_a_year,
             **fields,
         )
         if collection.publish_all:
@@ -119,6 +132,8 @@ class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check_distinct("values", self.values or ())
         size = len(self.values or ()) if self.size is None else self.size
         check_range("number of values", size, 1 if self.other else 2, LARGEST_SIZE)
+        if self.other:
+            check_not_other("values", self.values or ())
         return size + self.other
 
 
@@ -217,12 +232,28 @@ class LongitudinalHashEntry(
         return self._collection(mechanism, candidates=_candidates(self, folder), memoize=True)
 
 
+class GrowEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """That workers look for frequent texts at each final window."""
+
+    windows: int
+    rate: float = FALSE_DISCOVERY_RATE
+
+    def rule(self, mechanism: PrefixTree) -> GrowthRule:
+        """Return the rule; ValueError if a field is out of range."""
+        most = MOST_GROWN_COUNTERS // (mechanism.cohorts * mechanism.width)
+        check_range("grow.windows", self.windows, 1, most)
+        if not 0 < self.rate < 1:
+            raise ValueError(f"grow.rate must be in (0, 1), got {self.rate}")
+        return GrowthRule(self.windows, self.rate)
+
+
 class PrefixTreeEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="prefix-tree", kw_only=True):
     """A prefix tree: any text, of which frequent ones are found without candidates."""
 
     epsilon: float
     lengths: list[int]
     alphabet: str = ""
+    grow: GrowEntry | None = None
 
     def collection(self, folder: Path) -> Collection:
         """Return the collection that the entry defines; ValueError if its fields contradict each other.
@@ -242,7 +273,8 @@ class PrefixTreeEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="pre
             f"candidates in their first {mechanism.lengths[-1]} bytes",
             [each.decode("utf-8", "backslashreplace") for each in prefixes],
         )
-        return self._collection(mechanism, candidates=candidates, alphabet=self.alphabet)
+        growth = None if self.grow is None else self.grow.rule(mechanism)
+        return self._collection(mechanism, candidates=candidates, alphabet=self.alphabet, growth=growth)
 
 
 class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", kw_only=True):
@@ -313,16 +345,16 @@ class FieldEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         least, number = 1 if self.other else 2, f"number of values of {self.name}"
         check_all(
             lambda: check_distinct(f"values of {self.name}", self.values),
-            lambda: check_range(number, len(self.values), least, LARGEST_SIZE),
-            self._check_other,
+            lambda: check_range(number, len(self.values), least, LARGEST_CELLS // 2 - self.other),
+            lambda: check_not_other(f"values of {self.name}", self.values),
         )
         return Field(self.name, tuple(self.values), self.other)
 
-    def _check_other(self) -> None:
-        if OTHER_LABEL in self.values:
-            raise ValueError(
-                f"values of {self.name} must not contain '{OTHER_LABEL}', which stands for all others"
-            )
+
+def check_not_other(field: str, values: Sequence[str]) -> None:
+    """Raise ValueError if a value is the name of the bucket of all others."""
+    if OTHER_LABEL in values:
+        raise ValueError(f"{field} must not contain '{OTHER_LABEL}', which stands for all others")
 
 
 class _Pair(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -90,7 +90,11 @@ class _Mended:
             file = msgspec.convert(self._rest, File)
         except msgspec.ValidationError as error:
             mistake = explain(error, self._rest)
-            if not (" needs " in str(mistake) and self._is_taken(mistake.place, _words(mistake))):
+            missing = re.search(r"field `(\w+)` is missing", str(mistake))
+            follows = missing is not None and self._is_taken(mistake.place, {missing[1]})
+            if not follows and not (
+                " needs " in str(mistake) and self._is_taken(mistake.place, _words(mistake))
+            ):
                 self.known.append(mistake)
             yield mistake
             return

@@ -28,7 +28,7 @@ from deploy.config.sections import (
     RelaySection,
     SecuritySection,
 )
-from deploy.config.text_files import text_at
+from deploy.config.text_files import UnreadableFileError, text_at
 from deploy.config.yaml_reader import line_of, parse
 from estimators.collection import Collection
 from estimators.errors import DeniableError
@@ -55,8 +55,8 @@ class CollectionFileError(DeniableError, ValueError):
     """The file cannot be used. The message names file, place, allowed range and value."""
 
 
-class WrongServersError(CollectionFileError):
-    """The option --bootstrap-servers names no address."""
+class WrongUseError(CollectionFileError):
+    """The command line is wrong: it names an absent file, no address, or what the file has not."""
 
     exit_status = 2
 
@@ -128,16 +128,14 @@ class Configuration:
         return {collection.fingerprint: collection for collection in self.collections}
 
     def collection(self, name: str) -> Collection:
-        """Return the collection of this name; CollectionFileError if there is none."""
+        """Return the collection of this name; WrongUseError if there is none."""
         for collection in self.collections:
             if collection.name == name:
                 return collection
         known = [collection.name for collection in self.collections]
         near = get_close_matches(name, known, 1)
         guess = f"did you mean '{near[0]}'? Known ones" if near else "known ones"
-        raise CollectionFileError(
-            f"{self.path}: there is no collection '{name}'; {guess}: {', '.join(known)}"
-        )
+        raise WrongUseError(f"{self.path}: there is no collection '{name}'; {guess}: {', '.join(known)}")
 
 
 def load(
@@ -153,10 +151,11 @@ def load(
 
     Raises
     ------
-    CollectionFileError with file, place, allowed range and value; WrongServersError for `bootstrap_servers`.
+    CollectionFileError with file, place, allowed range and value; WrongUseError if it cannot be read, or for
+    `bootstrap_servers`.
     """
     if path == DEFAULT_FILE and not path.exists():
-        raise CollectionFileError(
+        raise WrongUseError(
             f"there is no {path} in this folder: cd to the one that has it, name it with --config FILE, or "
             "write one with deniable init"
         )
@@ -171,8 +170,10 @@ def load(
         wrong += _empty_security(document)
         document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
         file, connection, allowances = _built(document, path, variables, wrong)
-    except WrongServersError:
+    except WrongUseError:
         raise
+    except UnreadableFileError as error:
+        raise WrongUseError(f"{path}: {error}") from error
     except _VariableError as error:  # nothing is wrong with the file
         raise CollectionFileError(str(error)) from error
     except _SeveralErrors as several:
@@ -267,7 +268,7 @@ def _check_option(bootstrap_servers: str) -> None:
     try:
         split_addresses(bootstrap_servers)
     except ValueError as error:
-        raise WrongServersError(f"--{error}".replace("_", "-", 1)) from error
+        raise WrongUseError(f"--{error}".replace("_", "-", 1)) from error
 
 
 def _passwords(document: dict[str, Any]) -> list[PlacedError]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from deploy.config.allowed_values import MECHANISMS, allowed
-from deploy.config.entries import BudgetEntry, FieldEntry
+from deploy.config.entries import BudgetEntry, FieldEntry, GrowEntry
 from deploy.config.sections import (
     BudgetStoreSection,
     EdgeSection,
@@ -38,6 +38,7 @@ _TYPES = {
     "array": "a list",
     "object": "a mapping of fields",
 }
+_OF_BUDGET = ("delta", "period_seconds", "changes")  # of the budget alone; a mechanism may have an epsilon
 _SECRET = ("kafka", "security")
 _DATABASE = ("producer", "budget_store")
 
@@ -134,6 +135,8 @@ def _unknown(name: str, is_cut: bool, known: Sequence[str]) -> str:
     shown = f"{name}…" if is_cut else name
     if name in File.__struct_fields__:
         return f"unknown field `{name}`; it belongs at the top level of the file"
+    if name in _OF_BUDGET and "budget" in known:
+        return f"unknown field `{name}`; it belongs in the mapping `budget`"
     near = get_close_matches(name, known, 1)
     guess = f"; did you mean `{near[0]}`?" if near else "."
     if name == "password":
@@ -177,6 +180,8 @@ def _fields(document: object, place: YamlPath, within: YamlPath) -> list[str]:
     """Return the names of the known fields at a place."""
     if place[-1:] == ("budget",):
         return list(BudgetEntry.__struct_fields__)
+    if place[-1:] == ("grow",):
+        return list(GrowEntry.__struct_fields__)
     if place[-2:-1] == ("fields",):
         return list(FieldEntry.__struct_fields__)
     if place in SECTIONS:

@@ -35,6 +35,7 @@ def producer_config(
     wanted = configuration.collections if collections is None else collections
     return ProducerConfig(
         allowances=tuple(each for each in configuration.allowances if each.collection in wanted),
+        others=tuple(each for each in configuration.collections if each not in wanted),
         bootstrap_servers=configuration.kafka.bootstrap_servers,
         edge=edge,
         security=configuration.cluster.security if needs_kafka else Security(),

@@ -44,4 +44,4 @@ def _cluster(config: Path | None, bootstrap_servers: str | None) -> Cluster | No
     try:
         return None if bootstrap_servers is None else Cluster(bootstrap_servers)
     except ValueError as error:
-        raise click.ClickException(f"{error}; name them in the file of --config") from error
+        raise click.UsageError(f"{error}; name them in the file of --config") from error

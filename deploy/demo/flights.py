@@ -49,6 +49,7 @@ class Flights:
             "carrier": self.carriers,
             "destination": self.destinations,
             "destination-hashed": self.destinations,
+            "destination-found": self.destinations,
             "carrier-origin": list(zip(self.carriers, self.origins, strict=True)),
             "air-time": self.air_minutes,
         }

@@ -28,6 +28,7 @@ from deploy.config.producer import producer_config
 from deploy.demo.canary import CanaryVerdict, judge_canary
 from deploy.demo.devices import DeviceServices, devices_config, opened_page, start_services
 from deploy.demo.flights import FlightAnswer, Flights, load_flights
+from deploy.demo.found_texts import JudgedTexts
 from deploy.demo.number_verdict import judge_number
 from deploy.demo.setup import DemoError, announced, configure, rollup_command, start
 from deploy.demo.stream import DEVICES_TAKE, DemoStream
@@ -154,9 +155,10 @@ class Demo:
         for one in judged:
             self.console.print(truth_table(one, missed=set(one.misses())))
         canary = self._judged_canary(comparison)
-        for sentence in [*verdict(judged), canary.sentence()]:
+        texts = await asyncio.to_thread(self._judged_texts, comparison, stream.sent)
+        for sentence in [*verdict(judged), texts.sentence(), canary.sentence()]:
             self._say(sentence)
-        wrong = [*self._count_faults(stream, comparison), *faults(judged), *canary.faults()]
+        wrong = [*self._count_faults(stream, comparison), *faults(judged), *texts.faults(), *canary.faults()]
         if wrong:
             raise DemoError("demo: failed\n" + "\n".join(wrong))
         self._say(
@@ -196,6 +198,12 @@ class Demo:
         ]
         return judge_canary(collection.name, final, cast(KRR, collection.mechanism))  # as its entry says
 
+    def _judged_texts(self, comparison: Comparison, sent: int) -> JudgedTexts:
+        collection = self.configuration.collection("destination-found")
+        return JudgedTexts(
+            collection, comparison.counts.all_windows(collection), self.flights.destinations[:sent]
+        )
+
     def _count_faults(self, stream: DemoStream, comparison: Comparison) -> list[str]:
         wrong = []
         if comparison.difference:
@@ -216,7 +224,7 @@ class Demo:
         for name, answers in self.flights.answers().items():
             collection = self.configuration.collection(name)
             totals = counts.all_windows(collection)
-            if totals.reports:
+            if totals.reports and collection.entries:
                 estimate = await asyncio.to_thread(window_estimate.estimate, collection, totals)
                 judged.append(_judged_by(collection, estimate, answers[:sent]))
         return judged

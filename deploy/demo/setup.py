@@ -39,6 +39,9 @@ collections:
   - {{name: destination-hashed, mechanism: local-hash, epsilon: {same_epsilon}, candidates_file: airports.txt,
      window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
      budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
+  - {{name: destination-found, mechanism: prefix-tree, epsilon: 4, lengths: [2, 3], grow: {{windows: 4}},
+     alphabet: ABCDEFGHIJKLMNOPQRSTUVWXYZ, window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
+     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 86400}}}}
   - {{name: carrier-origin, mechanism: k-rr-pair, epsilon: 4,
      fields: [{{name: carrier, values: [{carriers}], other: false}},
        {{name: origin, values: [{origins}], other: false}}],

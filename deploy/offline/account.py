@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
-from deploy.config.describe import rounded_up
+from aggregator.history.periods import number_of
+from deploy.cli.options import with_options
+from deploy.config.describe import KNOWN_CHANGES, condition_for_ever, most_changes, rounded_up, shown_buckets
+from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
 from deploy.offline.costs.shuffled_cost import ShuffledNumber, shuffled_cost, shuffled_lines
 from estimators.accounting.accountant import (
     BOUNDS,
@@ -20,6 +23,7 @@ from estimators.accounting.accountant import (
 )
 from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
 from estimators.accounting.renyi import zcdp_rho
+from estimators.mechanisms.directed_rounding import product_above
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -57,11 +61,21 @@ OPTIONAL = {"one-hot-pair": {"k", "second_k"}}
     type=int,
     help="Pair: number of values of the second field; --k is of the first. A one-hot pair needs neither.",
 )
-@click.option("--epsilon", type=float, help="k-RR, pair, local hashing, number: privacy loss of one report.")
 @click.option(
-    "--epsilon-inf", type=float, help="Longitudinal k-RR and hashing: loss of a permanent response."
+    "--epsilon",
+    type=float,
+    help=f"k-RR, pair, local hashing, number: privacy loss of one report, in {EPSILON_RANGE}.",
 )
-@click.option("--epsilon-one", type=float, help="Longitudinal k-RR and hashing: loss of one report.")
+@click.option(
+    "--epsilon-inf",
+    type=float,
+    help=f"Longitudinal k-RR and hashing: loss of a permanent response, in {EPSILON_RANGE}.",
+)
+@click.option(
+    "--epsilon-one",
+    type=float,
+    help="Longitudinal k-RR and hashing: loss of one report, below --epsilon-inf.",
+)
 @click.option("--f", type=float, help="RAPPOR: share of permanent bits that are noise.")
 @click.option("--p", type=float, help="RAPPOR: P(report 1 | permanent bit 0).")
 @click.option("--q", type=float, help="RAPPOR: P(report 1 | permanent bit 1).")
@@ -83,8 +97,8 @@ OPTIONAL = {"one-hot-pair": {"k", "second_k"}}
     "--shuffled",
     type=ShuffledNumber(),
     metavar="N",
-    help="Show what a report costs among N honest ones that are shuffled together; with --reports, what one "
-    "in each of so many windows costs.",
+    help="Show what a report costs among N honest ones shuffled together, for prefix-tree those of one "
+    "level; with --reports, what one in each of so many windows costs.",
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True)
 @click.option(
@@ -109,7 +123,8 @@ def account(
 
     Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
     (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high). Memoized
-    longitudinal hashing is accounted for values that change, in as many buckets as --changes allow.
+    longitudinal hashing is accounted for values that change, in as many buckets as --changes allow; where
+    that is only an upper bound, the table says bound instead of exact.
     With --shuffled, two certified values of the epsilon against whoever sees only shuffled reports.
 
     Example: deniable account --mechanism k-rr --k 16 --epsilon 1 --reports 5
@@ -125,6 +140,7 @@ def account(
         takes = f"--mechanism {mechanism} takes exactly {_options(wanted)}"
         raise click.UsageError(f"{takes}: {', '.join(wrong)} (see --help)")
     try:
+        check_epsilons(given)
         built = _mechanism(mechanism, given)
         memoized = memoized or _always_memoizes(built)
         asked: Subject = built
@@ -144,14 +160,27 @@ def account(
         elif shuffled is None:
             raise click.UsageError("give either --reports N or --budget E")
     except ValueError as error:  # all numbers are options
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(with_options(str(error))) from error
     found = _one_report(asked, memoized) | answer
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
         return
     click.echo(_table(asked, found, reports, budget, delta, most_reports(asked, memoized)))
+    if isinstance(built, LongitudinalHash) and changes is not None:
+        click.echo(_changes_sentence(built, changes))
     if shuffled is not None:
-        click.echo("\n".join(shuffled_lines(found, shuffled, reports, delta)))
+        click.echo("\n".join(shuffled_lines(found, built, shuffled, reports, delta)))
+
+
+def _changes_sentence(mechanism: LongitudinalHash, changes: int) -> str:
+    """Say how many buckets a client shows, and what they cost for ever."""
+    shown = shown_buckets(mechanism, changes)
+    cost = rounded_up(product_above(shown, mechanism.epsilon_inf))
+    condition = condition_for_ever(mechanism, changes)
+    return (
+        f"a client shows {most_changes(changes)}, so {shown} of its {mechanism.hash_buckets} buckets, which "
+        f"cost at most {cost} for ever{f', {condition}' if condition else ''}"
+    )
 
 
 def _options(names: Iterable[str]) -> str:
@@ -233,12 +262,28 @@ def _table(
         meaning = "permanent responses of all these buckets; when they change is not hidden"
         lines.append(("lifetime", rounded_up(found["lifetime"]), meaning))
     if reports is not None:
-        subject = f"epsilon of {reports} reports at delta {delta:g}"
-        lines += [(name, rounded_up(found[name]), subject) for name in BOUNDS]
+        subject = f"epsilon of {number_of(reports, 'report')} at delta {delta:g}"
+        subject += f", {KNOWN_CHANGES}" if found["basic"] >= found.get("lifetime", math.inf) else ""
+        is_bound = _is_bound(asked, reports)
+        lines += [(_shown(name, is_bound), rounded_up(found[name]), subject) for name in BOUNDS]
     elif budget is not None:
         subject = f"reports within epsilon {budget:g} at delta {delta:g}"
-        lines += [(name, _allowed(found["reports"][name], most), subject) for name in BOUNDS]
+        is_for_ever = found["reports"]["basic"] is None and "lifetime" in found
+        subject += f", {KNOWN_CHANGES}" if is_for_ever else ""
+        is_bound = _is_bound(asked, found["reports"]["exact"])
+        lines += [
+            (_shown(name, is_bound), _allowed(found["reports"][name], most), subject) for name in BOUNDS
+        ]
     return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
+
+
+def _is_bound(asked: Subject, reports: int | None) -> bool:
+    """Whether the cost of so many reports, None for any number, is only bounded: if values may change."""
+    return isinstance(asked, ChangingBuckets) and reports != 1
+
+
+def _shown(name: str, is_bound: bool) -> str:
+    return "bound" if is_bound and name == "exact" else name
 
 
 def _allowed(reports: int | None, most: int) -> str:

@@ -9,6 +9,7 @@ from deploy.cli.options import config_option
 from deploy.config.describe import describe
 from deploy.config.file import CollectionFileError, load
 from deploy.offline.check_facts import FileFacts, facts_of
+from deploy.offline.costs.memory import memory_lines
 from deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
 from deploy.offline.file_schema import file_schema
 
@@ -39,6 +40,8 @@ def check(as_json: bool, schema: bool, config: Path) -> None:
         return
     for allowance in loaded.allowances:
         click.echo(describe(allowance))
+        for line in memory_lines(allowance.collection):
+            click.echo(f"  {line}")
         if loaded.relay is not None:
             facts = shuffled_facts(allowance, loaded.relay)
             click.echo(f"  {shuffled_sentence(facts, loaded.relay)}")

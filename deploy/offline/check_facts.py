@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from deploy.config.sections import RelaySection
+from deploy.offline.costs.memory import MemoryFacts, memory_facts
 from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import UNLIMITED, Allowance
@@ -43,6 +44,7 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     epsilon_of_all_buckets: float | None
     reports_per_window: int
     budget: BudgetFacts | None
+    memory: MemoryFacts
     shuffled_by_relays: ShuffledFacts | None = None
 
 
@@ -85,5 +87,6 @@ def facts_of(allowance: Allowance, relay: RelaySection | None = None) -> Collect
             None if limit == UNLIMITED else limit,
             budget.changes,
         ),
+        memory_facts(collection),
         None if relay is None else shuffled_facts(allowance, relay),
     )

@@ -8,7 +8,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from deploy.cli.options import NumberRange
+from aggregator.history.periods import number_of
+from deploy.cli.options import NumberRange, refuse_alone
 from deploy.config.text_files import name_of, read_text
 from deploy.offline.estimate_table import record_of, table
 from deploy.offline.integers import parse_whole
@@ -84,6 +85,9 @@ def krr_command(
 
     Example: deniable estimate k-rr --epsilon 1.0986 --counts 50,30,15,5 --json
     """
+    if estimator != "ibu":
+        refuse_alone("--iterations", "--estimator ibu")
+        refuse_alone("--tolerance", "--estimator ibu")
     if counts is not None and source is None:
         place, text = "--counts, number", counts.replace(",", "\n")
     elif source is not None and counts is None:
@@ -185,7 +189,7 @@ def _record(result: Estimate, mechanism: KRR) -> dict[str, Any]:
 
 def _table(result: Estimate) -> str:
     """Return the estimate for people: a line for each value, numbered from 0."""
-    lines = [f"{result.reports} reports, estimator {result.estimator}, 95 % intervals"]
+    lines = [f"{number_of(result.reports, 'report')}, estimator {result.estimator}, 95 % intervals"]
     lines += [f"{name}: {figure:g}" for name, figure in result.diagnostics.items()]
     lines.append(f"{'value':>7} {'frequency':>10} {'std error':>10} {'low':>9} {'high':>9} {'count':>12}")
     columns = (result.frequency, result.std_error, result.low, result.high)

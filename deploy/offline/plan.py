@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from deploy.cli.options import NumberRange
+from deploy.cli.options import NumberRange, refuse_alone, with_options
 from deploy.config.describe import rounded_up
+from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
 from deploy.offline.costs.plan_plot import checked_plot, save_plot
 from deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow, fields_of
-from deploy.offline.costs.plan_sentences import growth_sentence, number_sentence, pair_sentence, up_to_one
+from deploy.offline.costs.plan_sentences import (
+    growth_sentence,
+    number_sentence,
+    pair_sentence,
+    unlisted_sentence,
+    up_to_one,
+)
 from deploy.offline.costs.shuffled_cost import ShuffledNumber
 from deploy.offline.costs.shuffled_target import Build, ShuffledTarget
-from estimators.decoding.hashed.growth.expected_finds import expected_finds, least_found
+from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
 from estimators.frequency.number import expected_median_interval
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.prefix_tree import MOST_LEVELS, PrefixTree
@@ -43,7 +49,7 @@ from estimators.planning import (
 @click.option(
     "--values", type=click.IntRange(2, LARGEST_K), required=True, help="Number of values or candidates."
 )
-@click.option("--epsilon", type=float, help="Privacy loss of one report, in [1e-6, 16].")
+@click.option("--epsilon", type=float, help=f"Privacy loss of one report, in {EPSILON_RANGE}.")
 @click.option(
     "--shuffled-epsilon",
     type=float,
@@ -123,11 +129,12 @@ def plan_command(
     Example: deniable plan --values 105 --epsilon 1 --reports 336776
     """
     if shuffled_epsilon is None:
-        _refuse_alone("--shuffled", "--shuffled-epsilon")
-        _refuse_alone("--delta", "--shuffled-epsilon")
+        refuse_alone("--shuffled", "--shuffled-epsilon")
+        refuse_alone("--delta", "--shuffled-epsilon")
     if not unlisted:
-        _refuse_alone("--unlisted-strings", "--unlisted above 0")
+        refuse_alone("--unlisted-strings", "--unlisted above 0")
     try:
+        check_epsilons({} if epsilon is None else {"epsilon": epsilon})
         wanted = _wanted(epsilon, shuffled_epsilon, shuffled or reports, delta)
         others = Unlisted(unlisted, unlisted_strings)
         mechanisms = {name: _built(build, wanted) for name, build in _builders(values).items()}
@@ -144,7 +151,7 @@ def plan_command(
         ]
         growth = None if levels is None else _growth(levels, wanted, reports, values)
     except ValueError as error:  # all numbers are options
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(with_options(str(error))) from error
     if plot is not None:
         kind = "epsilon" if epsilon is not None else "shuffled epsilon"
         save_plot(plot, mechanisms, values, f"{kind} {epsilon or shuffled_epsilon:g}", reports, others)
@@ -169,20 +176,16 @@ def plan_command(
             found["growth"] = fields_of(growth)
         click.echo(json.dumps(found, allow_nan=False))
         return
-    click.echo(f"{_table(rows, std_error, best, limit)}\n{number_sentence(number, std_error)}")
+    click.echo(_table(rows, std_error, best, limit))
+    if unlisted:
+        click.echo(unlisted_sentence(others))
+    click.echo(number_sentence(number, std_error))
     for row, mechanism in zip(pair_rows, pairs, strict=True):
         click.echo(pair_sentence(row, std_error, _first_error(mechanism, reports)))
     if growth is not None:
         click.echo(growth_sentence(growth))
     if isinstance(wanted, ShuffledTarget):
-        click.echo(wanted.sentence())
-
-
-def _refuse_alone(option: str, needed: str) -> None:
-    """Refuse an option that was given and does nothing without another one."""
-    source = click.get_current_context().get_parameter_source(option.strip("-").replace("-", "_"))
-    if source is not ParameterSource.DEFAULT:
-        raise click.UsageError(f"{option} needs {needed}")
+        click.echo(wanted.sentence(levels))
 
 
 def _wanted(
@@ -237,7 +240,7 @@ def _growth(levels: int, wanted: float | ShuffledTarget, reports: int, values: i
         reports,
         values,
         expected_finds(mechanism, reports, values),
-        least_found(mechanism, reports),
+        ExpectedSearch.of_ranks(mechanism, reports, values).least_found(),
         _shuffled(mechanism, wanted),
     )
 

@@ -9,9 +9,10 @@ from typing import BinaryIO
 import click
 
 from deploy.cli.options import Folder, config_option
-from deploy.config.describe import rounded_up
+from deploy.config.describe import condition_for_ever, most_changes, rounded_up
 from deploy.config.file import load
 from deploy.config.producer import producer_config
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import Allowance
 from producers.budget.statement import Spent, Statements, total
 from producers.config import ProducerConfig
@@ -84,9 +85,20 @@ def _table(spending: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -
         rows.append(_row(name, spent, budget, share))
     rows.append(_row("total", total(spending.values()), "", ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    )
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    notes = [_note(allowances[name]) for name in spending if name in allowances]
+    return "\n".join(f"  {line}" for line in [*lines, *filter(None, notes)])
+
+
+def _note(allowance: Allowance) -> str:
+    """Return the conditions of what longitudinal hashing costs for ever, "" of other mechanisms."""
+    mechanism, changes = allowance.collection.mechanism, allowance.changes
+    if not isinstance(mechanism, LongitudinalHash):
+        return ""
+    condition = condition_for_ever(mechanism, changes)
+    notes = [f"epsilon for ever holds {condition}"] if condition else []
+    notes += [] if changes is None else [f"a client shows {most_changes(changes)}"]
+    return f"{allowance.collection.name}: {'; '.join(notes)}"
 
 
 def _row(name: str, spent: Spent, budget: str, share: str) -> tuple[str, ...]:

@@ -52,7 +52,9 @@ def run_canary(
     finally:
         with one_more_interrupt_ends():
             close(producer, timing.stop, WaitView(timing), config.receiver)
-        click.echo(summary(producer.counters(), 0, time.monotonic() - began, config.destination), err=True)
+        seconds = time.monotonic() - began
+        line = summary(producer.counters(), 0, seconds, config.destination, collection.name)
+        click.echo(line, err=True)
 
 
 def draw(words: NDArray[np.uint64], k: int) -> NDArray[np.intp]:

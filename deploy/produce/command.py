@@ -132,10 +132,17 @@ def produce(
     if layout == "csv" and takes_several(asked):
         raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
     if takes_two(asked) != (second_field is not None):
+        names = " and ".join(each.name for each in asked.fields)
         raise click.UsageError(
-            f"{collection} is a pair of fields: name the columns of both, --field and --second-field"
+            f"{collection} is a pair of {names}: name the columns of both, --field and --second-field"
             if second_field is None
             else f"{collection} is no pair of fields: it takes no --second-field"
+        )
+    if second_field == field:
+        first, second = (each.name for each in asked.fields)
+        raise click.UsageError(
+            f"--field and --second-field must name different columns, of {first} and of {second}, got "
+            f"'{field}' for both"
         )
     settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * DEFAULT.wait)
     if no_clients:
@@ -164,6 +171,7 @@ def produce(
         unknown=UnknownValues(
             asked,
             field,
+            second_field,
             is_shown=sys.stderr.isatty() if shows_unknown is None else shows_unknown,
             is_strict=strict,
         ),

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 import click
 import structlog
 
+from aggregator.history.periods import number_of
 from deploy.cli.signals import handle, leave_at_once
 from deploy.produce.input.batches import InputBatch, InputBatches
 from deploy.produce.input.inputs import Inputs
@@ -15,7 +16,7 @@ from deploy.produce.input.source import FeedError
 from deploy.produce.input_producer import InputProducer
 from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.unknown_values import UnknownValues
-from deploy.produce.view import ProduceView, WaitView, number_of, spent_notice, summary
+from deploy.produce.view import ProduceView, WaitView, spent_notice, summary
 from deploy.services.metrics_server import probes_at, served
 from producers.config import ProducerConfig
 from producers.errors import DeliveryError
@@ -81,7 +82,8 @@ def run_produce(
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
             seconds = time.monotonic() - began
-            click.echo(summary(counters, feed.skipped, seconds, config.destination), err=True)
+            line = summary(counters, feed.skipped, seconds, config.destination, collection)
+            click.echo(line, err=True)
         if notice := spent_notice(counters, config.allowances[0].budget, time.time()):
             click.echo(notice, err=True)
         if sentence := unknown.summary():

@@ -24,13 +24,24 @@ class UnknownValues:
     ----------
     collection : Collection.
     field : name of the column or field that holds the value.
+    second_field : name of that with the second text of a pair; None for other collections.
     is_shown : whether words may be shown on stderr.
     is_strict : whether to stop if most of the first values are unknown.
     """
 
-    def __init__(self, collection: Collection, field: str, *, is_shown: bool, is_strict: bool) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        field: str,
+        second_field: str | None = None,
+        *,
+        is_shown: bool,
+        is_strict: bool,
+    ) -> None:
         self._collection = collection
-        self._field = field
+        self._options = [f"--field {field}"]
+        if second_field is not None:
+            self._options.append(f"--second-field {second_field}")
         self._is_shown = is_shown and is_listed(collection)
         self._is_strict = is_strict
         self._values = 0
@@ -51,10 +62,31 @@ class UnknownValues:
         if not (are_first and 2 * self._unknown >= self._values > 0):
             return
         name = self._collection.name
-        warning = f"most of the first values are not listed for {name}; is --field {self._field} right?"
+        unlisted, consequence = f"not listed for {name}", "They are reported as unknown"
+        if isinstance(mechanism := self._collection.mechanism, SquareWave):
+            unlisted = f"no numbers in [{mechanism.minimum:g}, {mechanism.maximum:g}], the range of {name}"
+            consequence = "Numbers beyond it count as its nearest end, all else as a random step"
+        doubtful = self._doubtful_options(values)
+        verb = "is" if len(doubtful) == 1 else "are"
+        warning = f"most of the first values are {unlisted}; {verb} {' and '.join(doubtful)} right?"
         if self._is_strict:
             raise FeedError(f"{warning} This run sent nothing")
-        click.echo(f"warning: {warning} They are reported as unknown", err=True)
+        click.echo(f"warning: {warning} {consequence}", err=True)
+
+    def _doubtful_options(self, values: Sequence[Value]) -> list[str]:
+        """Return the options of fields most of whose texts are unlisted; all if none, or not to be shown."""
+        fields = self._collection.fields
+        if not (fields and self._is_shown):
+            return self._options
+        listed = [set(each.values) for each in fields]
+        unknown = [
+            sum(not (isinstance(value, tuple) and value[place] in texts) for value in values)
+            for place, texts in enumerate(listed)
+        ]
+        doubtful = [
+            option for option, count in zip(self._options, unknown, strict=True) if 2 * count >= len(values)
+        ]
+        return doubtful or self._options
 
     def summary(self) -> str | None:
         """Return a sentence about all values of the run; None if it may not be shown."""
@@ -62,6 +94,8 @@ class UnknownValues:
             return None
         share = self._unknown / self._values
         word = next((word for least, word in WORDS if share >= least), "") if self._unknown else "none"
+        if isinstance(self._collection.mechanism, SquareWave):
+            return f"values that are no numbers in the range of {self._collection.name}: {word}"
         return f"values that {self._collection.name} does not list: {word}"
 
 

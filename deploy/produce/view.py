@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from aggregator.history.periods import number_of
 from deploy.produce.timing import DEFAULT, RunTiming
 from producers.budget.allowance import Budget
-from producers.metrics.counters import Counters
+from producers.metrics.counters import UNKNOWN, Counters
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -64,7 +65,7 @@ class ProduceView:
         """Update the line; None for unknown figures."""
         if self._bar is None:
             return
-        text = f"{reports:,} reports, {reports / max(seconds, 1e-9):,.0f} a second"
+        text = f"{number_of(reports, 'report', ',')}, {reports / max(seconds, 1e-9):,.0f} a second"
         if self._task is None:
             self._task = self._bar.add_task("", total=None, text=text)
         self._bar.update(self._task, completed=bytes_done, total=total_bytes, text=text)
@@ -110,7 +111,7 @@ class WaitView:
             click.echo(notice, err=True)
 
 
-def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> str:
+def summary(counters: Counters, skipped: int, seconds: float, servers: str, collection: str) -> str:
     """Summarize a run in one line.
 
     Parameters
@@ -119,6 +120,7 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> s
     skipped : lines of the input that became no report.
     seconds : that the run took.
     servers : bootstrap servers, or the edge, that the reports went to.
+    collection : name of the run's; earlier runs with the same folder may have kept reports of others.
     """
     sent = sum(counters.acknowledged.values())
     rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
@@ -128,14 +130,19 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> s
     # A lower bound while some of this run's reports still wait.
     if (earlier := sent - sum(counters.stored.values())) > 0:
         parts.append(f"{earlier} of those kept by earlier runs")
+    for name, count in counters.acknowledged.items():
+        if name != collection:
+            parts.append(f"{count} of those{_of(name)}")
     if skipped:
         parts.append(f"{number_of(skipped, 'line')} skipped")
     for (_, reason), count in counters.refused.items():
         parts.append(f"{number_of(count, 'report')} refused, {WHY_REFUSED[reason]}")
-    for (_, reason), count in counters.rejected.items():
-        parts.append(f"{number_of(count, 'report')} rejected by the edge and lost, {WHY_REJECTED[reason]}")
-    if expired := sum(counters.expired.values()):
-        parts.append(f"{expired} of those sent reached Kafka after the grace of their window: not counted")
+    for (name, reason), count in counters.rejected.items():
+        what = number_of(count, "report") + ("" if name == collection else _of(name))
+        parts.append(f"{what} rejected by the edge and lost, {WHY_REJECTED[reason]}")
+    for name, count in counters.expired.items():
+        what = f"{count} of those sent" + ("" if name == collection else _of(name))
+        parts.append(f"{what} reached Kafka after the grace of their window: not counted")
     if unsendable := counters.unsendable:
         packs_are = number_of(unsendable, "pack")
         parts.append(
@@ -145,6 +152,12 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str) -> s
     if (packs := counters.backlog.packs - unsendable) > 0:
         parts.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
     return "; ".join(parts)
+
+
+def _of(name: str) -> str:
+    if name == UNKNOWN:
+        return " of collections, or of parameters, that are not in the collection file"
+    return f" of {name}"
 
 
 def spent_notice(counters: Counters, budget: Budget | None, now: float) -> str:
@@ -171,8 +184,3 @@ def _utc(unix_seconds: int) -> str:
         return f"{datetime.fromtimestamp(unix_seconds, UTC):%Y-%m-%d %H:%M:%SZ}"
     except (ValueError, OverflowError):  # beyond the year 9999
         return f"{unix_seconds} s after 1970"
-
-
-def number_of(count: int, thing: str) -> str:
-    """Return a count with its noun, singular or plural."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -6,15 +6,22 @@ from typing import Any
 import click
 import msgspec
 
-from aggregator.history.periods import Period
+from aggregator.history.periods import Period, number_of
 from analysis.comparison import ComparisonRecord
 from analysis.errors import AnalysisError
 from analysis.periods import named_period
 from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.config.file import load
-from deploy.offline.estimate_table import LEAST_P_VALUE, SHOWN, name_column, p_value_text
-from deploy.query.past_windows import json_option
-from deploy.query.roll_ups import comparison
+from deploy.offline.estimate_table import (
+    LEAST_P_VALUE,
+    SHOWN,
+    name_column,
+    p_value_text,
+    shown_share,
+    without_candidates,
+)
+from deploy.query.past_windows import coverage_lines, json_option
+from deploy.query.roll_ups import RATES, comparison
 
 
 class NamedPeriod(click.ParamType):
@@ -43,7 +50,7 @@ class NamedPeriod(click.ParamType):
 @click.option("--and", "second", type=NamedPeriod(), required=True, help="Second period, as --between.")
 @click.option(
     "--rate",
-    type=NumberRange(1e-9, 0.5),
+    type=NumberRange(*RATES),
     default=0.05,
     show_default=True,
     help="Expected share of false discoveries among the differences marked with *, at most.",
@@ -62,31 +69,44 @@ def compare(
 ) -> None:
     """Find which shares differ between two periods, from their final windows.
 
+    Errors, and so the rate, are of the randomizers' noise alone: a difference is one between those who
+    reported. Where other people report in each period, shares may differ although nobody changed; the larger
+    epsilon is, the more often the test finds that.
+
     Example: deniable compare carrier --between 2026-01 --and 2026-02
     """
     loaded = load(config, bootstrap_servers)
-    record = comparison(loaded, loaded.collection(collection), (first, second), rate)
+    asked = loaded.collection(collection)
+    record = comparison(loaded, asked, (first, second), rate)
     if as_json:
         click.echo(msgspec.json.encode(record))
-    else:
-        click.echo("\n".join(lines_of(record)))
+        return
+    for coverage in record.coverage:
+        click.echo("\n".join(coverage_lines(asked, coverage)), err=True)
+    click.echo("\n".join(lines_of(record)))
 
 
 def lines_of(record: ComparisonRecord) -> list[str]:
     """Return a table for people: the largest differences in standard errors first."""
+    periods = [
+        f"{period}: {number_of(reports, 'report', ',')} in {number_of(windows, 'window', ',')}"
+        for period, reports, windows in zip(
+            (record.between, record.other_period), record.reports, record.windows, strict=True
+        )
+    ]
+    if not record.values:
+        return [*periods, without_candidates(record.collection)]
     order = sorted(range(len(record.values)), key=lambda place: record.p_value[place])[:SHOWN]
     names, width = name_column(record.values, order)
-    found = sum(record.significant)
     lines = [
-        f"{record.between}: {record.reports[0]:,} reports in {record.windows[0]:,} windows",
-        f"{record.other_period}: {record.reports[1]:,} reports in {record.windows[1]:,} windows",
-        f"{found} of {len(record.values)} shares differ (*); of those, at most {100 * record.rate:.3g} % "
-        "are expected to be false",
+        *periods,
+        *_verdict(record),
         f"{'value':<{width}} {'first':>9} {'second':>9} {'difference':>10} {'low':>9} {'high':>9} {'p':>8}",
     ]
     for place in order:
         figures = (record.first_share, record.second_share, record.difference, record.low, record.high)
         first, second, difference, low, high = (column[place] for column in figures)
+        first, second = shown_share(first), shown_share(second)
         mark = " *" if record.significant[place] else ""
         lines.append(
             f"{names[place]:<{width}} {first:>9.6f} {second:>9.6f} {difference:>+10.6f} {low:>+9.6f} "
@@ -95,6 +115,19 @@ def lines_of(record: ComparisonRecord) -> list[str]:
     if len(record.values) > SHOWN:
         lines.append(f"and {len(record.values) - SHOWN} more; --json shows all")
     return lines
+
+
+def _verdict(record: ComparisonRecord) -> list[str]:
+    """Say how many shares differ, and what that allows for."""
+    found = sum(record.significant)
+    verdict = f"{found} of {number_of(len(record.values), 'share')} differ{'s' if found == 1 else ''} (*)"
+    if found == 0:
+        return [verdict]
+    return [
+        f"{verdict}; of those, at most {100 * record.rate:.3g} % are expected to be false",
+        "* allows for the randomizers' noise alone: where other people report in each period, shares may",
+        "differ although nobody changed",
+    ]
 
 
 def _p_value_cell(p_value: float) -> str:

@@ -1,21 +1,50 @@
 """`deniable export`: a collection's final estimates or windows in files."""
 
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 import pyarrow.parquet  # noqa: F401 - without the extra, the command says so at once
 
-from analysis.export.day_files import DayFiles, locked
+from aggregator.history.periods import Period, number_of
+from analysis.export.bucket_address import SCHEME, bucket_and_prefix
+from analysis.export.bucket_prefix import BucketPrefix
+from analysis.export.day_files import DayFiles
 from analysis.export.exporter import export as export_files
 from analysis.export.layout import KINDS
+from analysis.export.local_folder import locked
+from analysis.export.place import ExportPlace
+from analysis.sources.left_out import deleted_sentence
+from analysis.sources.topic import deleted_before
 from analysis.tables.estimate_table import estimate_schema
 from analysis.tables.file_formats import FORMATS
 from analysis.tables.window_table import window_schema
 from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import Folder, config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import load
+from deploy.config.file import Configuration, load
 from deploy.query.period_options import optional_period_options, period_asked
+from estimators.collection import Collection
+
+OTHER_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|s3:", re.IGNORECASE)
+
+
+class FolderOrPrefix(Folder):
+    """A folder, as a Path, or `s3://BUCKET/PREFIX`, as a text. Other URLs are no folders, nor is `-`."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the URL as it is."""
+        if not isinstance(value, str):
+            return super().convert(value, parameter, context)
+        if value.startswith(SCHEME):
+            bucket_and_prefix(value)
+            return value
+        if value == "-" or OTHER_URL.match(value):
+            self.fail(f"must be a folder or s3://BUCKET/PREFIX, got {value}", parameter, context)
+        return super().convert(value, parameter, context)
 
 
 @click.command()
@@ -28,7 +57,12 @@ from deploy.query.period_options import optional_period_options, period_asked
     show_default=True,
     help="Of the files. Both have the same columns.",
 )
-@click.option("--output", type=Folder(), required=True, help="Folder of the files, created if it is absent.")
+@click.option(
+    "--output",
+    type=FolderOrPrefix(),
+    required=True,
+    help="Folder of the files, created if it is absent, or s3://BUCKET/PREFIX.",
+)
 @click.option(
     "--of",
     "kind",
@@ -44,7 +78,7 @@ from deploy.query.period_options import optional_period_options, period_asked
 def export(
     collection: str,
     ending: str,
-    output: Path,
+    output: Path | str,
     kind: str,
     follow: bool,
     start: str | None,
@@ -68,11 +102,14 @@ def export(
     period = period_asked(asked, start, end, last) if is_bounded else None
     schema = estimate_schema() if kind == "estimates" else window_schema()
     topics = loaded.topics
-    with locked(output):
-        files = DayFiles(output, asked, kind, ending, schema)
-        topic_setup.require_readable(
-            loaded.cluster, topics, topics.estimates if kind == "estimates" else topics.windows
-        )
+    topic = topics.estimates if kind == "estimates" else topics.windows
+    topic_setup.require_readable(loaded.cluster, topics, topic)
+    with _opened(output) as place:
+        files = DayFiles(place, asked, kind, ending, schema)
+        if lost := files.forget_if_lost():
+            click.echo(lost_sentence(asked.name, lost, is_bounded=is_bounded), err=True)
+        if period is not None:
+            _say_deleted(loaded, asked, period, topic)
         try:
             run_until_signalled(
                 export_files(
@@ -88,6 +125,28 @@ def export(
             click.echo("\n".join(lines_of_export(files)), err=True)
 
 
+def _opened(output: Path | str) -> AbstractContextManager[ExportPlace]:
+    return nullcontext(BucketPrefix(output)) if isinstance(output, str) else locked(output)
+
+
+def _say_deleted(loaded: Configuration, collection: Collection, period: Period, topic: str) -> None:
+    """Say on stderr if the topic has deleted records of the period."""
+    cluster, partitions = loaded.cluster, loaded.topics.partitions
+    kept_from = run_until_signalled(deleted_before(cluster, topic, partitions, collection, period, None))
+    if kept_from is not None:
+        click.echo(deleted_sentence(collection.name, period, kept_from, topic), err=True)
+
+
+def lost_sentence(name: str, lost: Sequence[str], *, is_bounded: bool = False) -> str:
+    """Say that files of former runs are gone, and what this run does, or the next one without a period."""
+    one = len(lost) == 1
+    reader = "the next run without a period reads" if is_bounded else "reading"
+    return (
+        f"{name}: {number_of(len(lost), 'exported file', ',')} {'is' if one else 'are'} no longer there"
+        f"{'' if one else ', the first'}: {lost[0]}; {reader} the whole topic again"
+    )
+
+
 def _say_so_far(files: DayFiles) -> None:
     click.echo(f"{_written(files)} so far; following, Ctrl-C ends", err=True)
 
@@ -98,16 +157,21 @@ def _written(files: DayFiles) -> str:
     if not windows:
         hint = "" if files.collection.entries else " with estimates of values; --of windows exports counts"
         return f"{files.collection.name}: no new windows{hint}"
-    of_windows = f"{windows:,} window{'s' if windows != 1 else ''}"
-    return f"{files.collection.name}: {of_windows} written to {number:,} file{'s' if number != 1 else ''}"
+    return (
+        f"{files.collection.name}: {number_of(windows, 'window', ',')} written to "
+        f"{number_of(number, 'file', ',')}"
+    )
 
 
 def lines_of_export(files: DayFiles) -> list[str]:
     """Say what a run wrote, and which windows of the collection it left out."""
     name = files.collection.name
     skipped = [
-        f"{name}: {len(starts):,} windows with other parameters (fingerprint {fingerprint}) skipped: export "
-        "them with the collection file that they were counted under"
+        f"{name}: {number_of(len(starts), 'window', ',')} with other parameters (fingerprint {fingerprint}) "
+        "skipped: export them with the collection file that they were counted under"
         for fingerprint, starts in sorted(files.others.items())
     ]
-    return [*skipped, _written(files)]
+    gone = len(files.withdrawn)
+    reason = "no report of them counts any more"
+    removed = [f"{name}: {number_of(gone, 'window', ',')} removed: {reason}"] if gone else []
+    return [*skipped, *removed, _written(files)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from aggregator.history.periods import Period
+from aggregator.history.periods import Period, number_of
 from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up, too_few_reports
 from aggregator.history.window_reader import Joined, join_windows
 from deploy.cli.event_loop import run_until_signalled
@@ -14,10 +14,16 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration
 from deploy.offline.estimate_table import roll_up_table
 from estimators.collection import Collection
-from estimators.rollup import RollUp
+from estimators.rollup.overlap import RollUp
 
 SPANS_SHOWN = 5
 
+all_values_option = click.option(
+    "--all-values",
+    "for_all",
+    is_flag=True,
+    help="Intervals that hold for all values at once, in place of those of single values.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 
 
@@ -43,13 +49,14 @@ class Past:
         except (ValueError, ArithmeticError) as error:
             raise click.ClickException(f"no estimate fits the counts: {error}") from error
 
-    def answer(self, names: Sequence[str], name: str, *, as_json: bool) -> None:
+    def answer(self, names: Sequence[str], name: str, *, as_json: bool, for_all: bool) -> None:
         """Print the roll-up: one record for programs, or what was joined and a table for people.
 
         Parameters
         ----------
         names : of the frequencies, in order; `name` is their heading.
         as_json : True for the record, with all values.
+        for_all : whether the intervals of the table hold for all values at once; the record has both.
 
         Raises
         ------
@@ -64,7 +71,8 @@ class Past:
         if result is None:
             raise self._too_few()
         if not as_json:
-            click.echo(roll_up_table(names, result, name))
+            reports = self.joined.counts.reports
+            click.echo(roll_up_table(names, result, name, reports, self.collection.name, for_all=for_all))
 
     def _too_few(self) -> click.ClickException:
         return click.ClickException(too_few_reports(self.collection, self.joined))
@@ -73,6 +81,15 @@ class Past:
         """Print on stderr which windows were joined, and which not."""
         for line in coverage_lines(self.collection, self.coverage):
             click.echo(line, err=True)
+
+
+def check_all_values(*, for_all: bool, as_json: bool) -> None:
+    """Refuse `--all-values` with `--json`; click.UsageError."""
+    if for_all and as_json:
+        raise click.UsageError(
+            "--all-values chooses the intervals of the table; --json has both: low and high, low_all and "
+            "high_all"
+        )
 
 
 def past_of(configuration: Configuration, collection: Collection, period: Period) -> Past:
@@ -92,21 +109,31 @@ def coverage_lines(collection: Collection, coverage: WindowCoverage) -> list[str
     """Say in sentences which windows were joined, and which not."""
     period = Period(coverage.start, coverage.end)
     lines = [
-        f"{collection.name}: {coverage.windows} of {coverage.expected} windows of "
+        f"{collection.name}: {coverage.windows} of {number_of(coverage.expected, 'window')} of "
         f"{collection.window_seconds} s joined, {period}"
     ]
-    if coverage.missing:
-        why = "no reports, not final yet, lost, or older than the topic's retention"
-        lines.append(f"missing ({why}): {_spans(coverage.missing)}")
-    if coverage.incomplete:
-        lines.append(f"incomplete (their first pages are deleted): {_spans(coverage.incomplete)}")
+    lines += lines_of_gaps(coverage)
     lines += [
-        f"{windows} windows with other parameters (fingerprint {fingerprint}) skipped: their counts cannot "
-        "be added; deniable rollup --former FILE joins their estimates"
+        f"{number_of(windows, 'window')} with other parameters (fingerprint {fingerprint}) skipped: their "
+        "counts cannot be added; deniable rollup --former FILE joins their estimates"
         for fingerprint, windows in coverage.passed_over.items()
     ]
     if coverage.foreign:
-        lines.append(f"{coverage.foreign} records of the windows topic are not of this version: skipped")
+        foreign = number_of(coverage.foreign, "record")
+        lines.append(f"skipped {foreign} of the windows topic, not of this version")
+    return lines
+
+
+def lines_of_gaps(coverage: WindowCoverage) -> list[str]:
+    """Say in sentences which windows are missing or incomplete."""
+    lines = []
+    if coverage.missing:
+        elsewhere = ", older than the topic's retention, or only under other parameters"
+        here = elsewhere if coverage.passed_over else ", or older than the topic's retention"
+        why = f"no reports, not final yet, lost{here}"
+        lines.append(f"missing ({why}): {_spans(coverage.missing)}")
+    if coverage.incomplete:
+        lines.append(f"incomplete (their first pages are deleted): {_spans(coverage.incomplete)}")
     return lines
 
 

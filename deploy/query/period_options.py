@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from aggregator.history.periods import Period, iso, parse_time
+from analysis.periods import check_window
 from estimators.collection import Collection
 
 DAY_SECONDS = 86_400
@@ -81,7 +82,8 @@ def period_asked(collection: Collection, start: str | None, end: str | None, las
 
     Raises
     ------
-    click.UsageError if a time is invalid, too much is given, or no window is in the period.
+    click.UsageError if a time is invalid or too much is given; WrongArgumentError if no window is in the
+    period.
     """
     if start is not None and last is not None:
         raise click.UsageError("give either --from or --last")
@@ -95,8 +97,7 @@ def period_asked(collection: Collection, start: str | None, end: str | None, las
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
     period = Period(since, until)
-    if not period.windows(window):
-        raise click.UsageError(f"the period must hold at least 1 whole window of {window} s, got {period}")
+    check_window(collection, period)
     return period
 
 

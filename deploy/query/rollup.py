@@ -5,11 +5,18 @@ from pathlib import Path
 import click
 import msgspec
 
+from aggregator.history.periods import number_of
 from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
 from deploy.cli.options import config_option, servers_option
 from deploy.config.file import load
-from deploy.offline.estimate_table import SHOWN, name_column
-from deploy.query.past_windows import json_option, past_of
+from deploy.offline.estimate_table import SHOWN, name_column, shown_share
+from deploy.query.past_windows import (
+    all_values_option,
+    check_all_values,
+    json_option,
+    lines_of_gaps,
+    past_of,
+)
 from deploy.query.period_options import period_asked, period_options
 from deploy.query.roll_ups import joined_history
 
@@ -25,6 +32,7 @@ from deploy.query.roll_ups import joined_history
     help="Collection file of before a change of values or epsilon: join the estimates under it and under the "
     "present file by inverse variance, where values agree. May be repeated.",
 )
+@all_values_option
 @json_option
 @config_option
 @servers_option
@@ -34,26 +42,35 @@ def rollup(
     end: str | None,
     last: int | None,
     former: tuple[Path, ...],
+    for_all: bool,
     as_json: bool,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
     """Estimate over a period, the last day by default: join its final windows.
 
+    The intervals hold for one look; those of deniable changes hold at every look while the period grows.
+
     Example: deniable rollup carrier --last 7d
     """
+    check_all_values(for_all=for_all, as_json=as_json)
+    if for_all and former:
+        raise click.UsageError(
+            "--all-values does not go with --former: estimates that are joined by inverse variance have "
+            "intervals of single values only"
+        )
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     period = period_asked(asked, start, end, last)
     if not former:
         names = [*asked.labels(), *(["(other)"] if asked.other else [])]
-        past_of(loaded, asked, period).answer(names, "value", as_json=as_json)
+        past_of(loaded, asked, period).answer(names, "value", as_json=as_json, for_all=for_all)
         return
     record = joined_history(loaded, asked, former, period)
     if as_json:
         click.echo(msgspec.json.encode(record))
         return
-    for line in lines_of_parts(record):
+    for line in (*lines_of_parts(record), *lines_of_gaps(record.coverage)):
         click.echo(line, err=True)
     click.echo("\n".join(_lines(record)))
 
@@ -61,7 +78,7 @@ def rollup(
 def _lines(record: JoinedHistoryRecord) -> list[str]:
     """Return a table for people, the largest shares first."""
     lines = [
-        f"{record.reports} reports, joined by inverse variance, 95 % intervals, * significant",
+        f"{number_of(record.reports, 'report')}, joined by inverse variance, 95 % intervals, * significant",
         "left: if every report comes from another client; right: whatever the windows have in common; # the",
         "parts differ in this share by more than noise explains",
     ]
@@ -77,7 +94,7 @@ def _lines(record: JoinedHistoryRecord) -> list[str]:
         figures = (record.low, record.high, record.shared_low, record.shared_high)
         ends = " ".join(f"{column[place]:>9.6f}" for column in figures)
         marks = f"{'*' if record.significant[place] else ' '}{'#' if record.differs[place] else ''}".rstrip()
-        parts, share = record.parts_of_value[place], record.share[place]
+        parts, share = record.parts_of_value[place], shown_share(record.share[place])
         line = f"{names[place]:<{width}} {parts:>5} {share:>10.6f} {ends} {marks}"
         lines.append(line.rstrip())
     if len(record.values) > SHOWN:

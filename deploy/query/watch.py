@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from aggregator.history.periods import number_of
 from aggregator.records.estimate import (
     EstimateRecord,
     NumberMean,
@@ -29,12 +30,20 @@ from deploy.cli.line_output import end_with_the_reader, write_line
 from deploy.cli.options import config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
-from deploy.offline.estimate_table import p_value_text
+from deploy.offline.estimate_table import (
+    incomplete_list,
+    name_column,
+    p_value_text,
+    search_of_past,
+    without_candidates,
+)
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.prefix_tree import longest_of, utf_8
 
 TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)
-CAPTION = 3  # lines about the fields of a pair, wrapped at the width of the table
+CAPTION = 4  # lines about a pair's fields or an incomplete list, wrapped at the width of the table
 LOOK_SECONDS = 1.0
+NEW_WINDOWS = 5  # in which the page calls a found text new, too
 
 
 @click.command()
@@ -76,8 +85,14 @@ async def watch_collection(configuration: Configuration, collection: Collection)
         def show() -> None:
             if record := latest.newest.get(collection.name):
                 since = latest.stale([collection], time.time()).get(collection.name)
-                rows = max(1, console.height - TABLE_FRAME - (CAPTION if record.pair else 0))
-                table = number_table_of(record, since) if record.mean else table_of(record, rows, since)
+                caption = CAPTION if caption_of(record) else 0
+                rows = max(1, console.height - TABLE_FRAME - caption)
+                longest = longest_of(collection.mechanism)
+                table = (
+                    number_table_of(record, since) if record.mean else table_of(record, rows, since, longest)
+                )
+                if not record.values and not record.mean:
+                    table.caption, table.caption_justify = without_values(collection), "left"
                 live.update(table, refresh=True)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
@@ -110,37 +125,66 @@ def _print_line(record: EstimateRecord) -> None:
     write_line(encode_estimate(record))
 
 
-def table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:
+def table_of(
+    record: EstimateRecord, rows: int, old_since: int | None = None, longest: int | None = None
+) -> Table:
     """Build a table of the `rows` most frequent values with 95 % intervals; insignificant values are dim.
+
+    Intervals "for all" hold all shares of the window at once. Texts that growing has found are marked as new
+    in their first windows.
 
     Parameters
     ----------
     record : to show.
     rows : number of values to show.
     old_since : when the next estimate was due, unix seconds; None if it is not due yet.
+    longest : bytes at which texts are cut, see `longest_of`: longer ones are marked with `...`.
     """
     table = _titled(record, old_since)
     table.add_column("value")
-    for name in ("share", "95 % interval", "reports"):
+    for name in ("share", "95 % interval", "95 % for all", "reports"):
         table.add_column(name, justify="right")
-    for i in np.argsort(-np.asarray(record.frequency), kind="stable")[:rows]:
+    places = np.argsort(-np.asarray(record.frequency), kind="stable")[:rows].tolist()
+    shown, _ = name_column(record.values, places)
+    for i in places:
         table.add_row(
-            escape(record.values[i]),
+            escape(shown[i] + _marks(record, i, longest)),
             f"{record.frequency[i]:.2%}",
             _interval(record, i),
+            f"{record.low_all[i]:.2%} – {record.high_all[i]:.2%}" if record.low_all else "",
             f"{record.count[i]:,.0f}",
             style="" if record.significant[i] else "dim",
         )
     more = max(0, len(record.values) - rows) + record.omitted
     if more:
-        table.add_row(f"… {more} more", "", "", "")
+        table.add_row(f"… {more} more", "", "", "", "")
     if record.other is not None:
         low, high = record.other.low, record.other.high
         ends = "unknown" if low is None or high is None else f"{low:.2%} – {high:.2%}"
-        table.add_row("(other)", f"{record.other.frequency:.2%}", ends, "", style="italic")
-    if record.pair is not None:
-        table.caption, table.caption_justify = _independence(record.pair), "left"
+        table.add_row("(other)", f"{record.other.frequency:.2%}", ends, "", "", style="italic")
+    if caption := caption_of(record):
+        table.caption, table.caption_justify = escape(caption), "left"
     return table
+
+
+def caption_of(record: EstimateRecord) -> str:
+    """Say whether the fields of a pair are independent, or that a list lacks strings; else nothing."""
+    if record.pair is not None:
+        return _independence(record.pair)
+    if incomplete := incomplete_list(record.diagnostics):
+        return f"{incomplete}; deniable decode {record.collection} --candidates FILE tries other strings"
+    return ""
+
+
+def without_values(collection: Collection) -> str:
+    """Say what to do instead of waiting for values of a collection that lists none."""
+    name = collection.name
+    if collection.growth is None:
+        nothing = without_candidates(name)
+        return f"{nothing}; with a section grow in the collection file, workers list what they find"
+    return (
+        f"no text is listed now; what growing finds is listed from the next window on; {search_of_past(name)}"
+    )
 
 
 def _independence(pair: PairRecord) -> str:
@@ -149,6 +193,15 @@ def _independence(pair: PairRecord) -> str:
         return f"too few reports to test whether {first} and {second} depend on each other"
     found = "depend on each other" if pair.independence.rejected else "may be independent"
     return f"{first} and {second} {found}: {p_value_text(pair.independence.p_value)}"
+
+
+def _marks(record: EstimateRecord, place: int, longest: int | None) -> str:
+    value, found = record.values[place], record.discovered_at
+    is_cut = longest is not None and len(utf_8(value)) >= longest
+    moment = found[place] if found else None
+    new_until = None if moment is None else moment + NEW_WINDOWS * (record.window_end - record.window_start)
+    is_new = new_until is not None and record.window_start < new_until
+    return ("..." if is_cut else "") + (" (new)" if is_new else "")
 
 
 def _interval(record: EstimateRecord, place: int) -> str:
@@ -173,7 +226,8 @@ def number_table_of(record: EstimateRecord, old_since: int | None = None) -> Tab
 def _titled(record: EstimateRecord, old_since: int | None) -> Table:
     state = "final" if record.final else "provisional"
     title = (
-        f"{record.collection}: {record.reports:,} reports, {state}\nwindow from {_utc(record.window_start)}"
+        f"{record.collection}: {number_of(record.reports, 'report', ',')}, {state}\n"
+        f"window from {_utc(record.window_start)}"
     )
     if old_since is not None:
         title += f"\n[bold red]old since {_utc(old_since)}[/]"

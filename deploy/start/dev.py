@@ -14,7 +14,7 @@ from deploy.broker.errors import BrokerError
 from deploy.broker.ports import free_port, require_free
 from deploy.cli.options import Folder, config_option
 from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, load
+from deploy.config.file import Configuration, WrongUseError, load
 from deploy.start.edited_file import accept, publish
 from deploy.start.trial_devices import ready_devices, require_extra, start_devices
 from deploy.start.trial_folder import WORKER_LOG, empty, refuse_second
@@ -131,12 +131,12 @@ def _require_free(port: int, others: Mapping[str, int], file: Path) -> None:
 
     Raises
     ------
-    DevError if one is in use, or two are the same.
+    DevError if one is in use; WrongUseError if two are the same.
     """
     taken = {port: "Kafka's port"}
     for name, number in others.items():
         if number in taken:
-            raise DevError(
+            raise WrongUseError(
                 f"--{name}-port must not be {taken[number]}, got {number} for both; 0 takes a free one"
             )
         if number:
@@ -163,7 +163,8 @@ def _wait(broker: Broker, running: Mapping[str, tuple[Child, Path]]) -> None:
     while True:
         for name, (child, log) in running.items():
             if child.poll() is not None:
-                raise TrialWorkerError(ending(f"the {name} {_ended(child.returncode)}", log))
+                what = f"the {name} {_ended(child.returncode)}; start deniable dev again to go on"
+                raise TrialWorkerError(ending(what, log))
         if broker.child is None or broker.child.poll() is not None:
             broker.wait()  # raises, with the end of its log
         time.sleep(STEP_SECONDS)

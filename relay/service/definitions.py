@@ -65,10 +65,12 @@ SHUFFLED_LEAST = GaugeMetric(
 EPSILON_SHUFFLED = GaugeMetric(
     name="epsilon_shuffled",
     labels=("collection",),
-    meaning="Certified bound, nats, on what a report of the newest closed window shows of its client, at the "
-    "delta of the collection's budget (1e-6 without one), to those who see only what relays send: readers of "
-    "`reports`, counts and estimates. It is that of the smallest number of reports of the window put "
-    "in one random order, less the share `forged_share`. Against broker, edge or relay's memory nothing is "
+    meaning="Certified bound, nats, on what a report of a closed window shows of its client, at the delta of "
+    "the collection's budget (1e-6 without one), to those who see only what relays send: readers of "
+    "`reports`, counts and estimates. It is that of the smallest number of reports of a window put "
+    "in one random order, less the share `forged_share`: of all windows that closed in the last five "
+    "minutes, or of the newest one. So `max_over_time` holds for every window of a range, if scrapes are "
+    "at most five minutes apart. Against broker, edge or relay's memory nothing is "
     "gained: there a report costs `deniable_epsilon_per_report_nats`. Of several relays the largest counts. "
     "Absent for collections that memoize or take several reports of a client in a window, whose reports are "
     "not independent, and for packs that producers send themselves, whose size is not known.",

@@ -1,7 +1,8 @@
 """What Prometheus sees of a relay."""
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
@@ -13,6 +14,7 @@ from relay.service import definitions
 from relay.service.partition import PartitionRelay, SealedBatch
 from relay.windows import ClosedWindow
 
+SHOWN_SECONDS = 300  # for which a closed window's figure counts at least; Prometheus looks back as far
 UNKNOWN = "unknown"  # a collection that is no longer in this relay's file
 
 
@@ -113,29 +115,43 @@ class RelayMetrics:
 
 
 class ShuffledEpsilons(Collector):
-    """What a report cost among those shuffled with it, in the newest closed window of each collection.
+    """What a report cost among those shuffled with it, in the closed windows of each collection.
 
     Figures are computed at a scrape, so that no batch waits for them, and kept.
+
+    Rule: the figure is that of the smallest number among all windows that closed within SHOWN_SECONDS, and
+    of the newest window if none did. So a scrape at least that often sees every window's figure or a larger
+    one, however many close at once, such as while a relay catches up, and whatever partition closes last.
 
     Parameters
     ----------
     names : of the collections, by fingerprint.
     shuffles : what was decided beforehand, by fingerprint; without those that have no such epsilon.
     registry : to register in.
+    clock : monotonic seconds.
     """
 
     def __init__(
-        self, names: Mapping[int, str], shuffles: Mapping[int, HonestShuffle], registry: CollectorRegistry
+        self,
+        names: Mapping[int, str],
+        shuffles: Mapping[int, HonestShuffle],
+        registry: CollectorRegistry,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._names, self._shuffles = names, shuffles
+        self._names, self._shuffles, self._clock = names, shuffles, clock
         self._newest: dict[int, ClosedWindow] = {}
+        self._recent: dict[int, tuple[tuple[float, int], ...]] = {}
         registry.register(self)
 
     def closed(self, window: ClosedWindow) -> None:
-        """Take a closed window of a partition: the newest one is shown, of several the smallest number."""
-        held = self._newest.get(window.fingerprint)
-        if held is None or (window.start, -window.least_shuffled) > (held.start, -held.least_shuffled):
-            self._newest[window.fingerprint] = window
+        """Take a closed window of a partition."""
+        key, least, now = window.fingerprint, window.least_shuffled, self._clock()
+        # Of earlier closings only smaller numbers count from now on: numbers rise along the tuple.
+        earlier = [each for each in self._recent.get(key, ()) if _is_recent(each, now) and each[1] < least]
+        self._recent[key] = (*earlier, (now, least))
+        held = self._newest.get(key)
+        if held is None or (window.start, -least) > (held.start, -held.least_shuffled):
+            self._newest[key] = window
 
     def describe(self) -> list[Metric]:
         """Return nothing, because the figures are not known in advance."""
@@ -144,10 +160,17 @@ class ShuffledEpsilons(Collector):
     def collect(self) -> Iterator[Metric]:
         """All figures. Any thread may call this."""
         epsilon, reports = definitions.EPSILON_SHUFFLED.family(), definitions.SHUFFLED_HONEST.family()
-        for fingerprint, window in self._newest.copy().items():
+        now = self._clock()
+        for fingerprint, newest in self._newest.copy().items():
             shuffle = self._shuffles.get(fingerprint)
             if shuffle is not None and fingerprint in self._names:
+                recent = [each[1] for each in self._recent[fingerprint] if _is_recent(each, now)]
+                least = min(recent, default=newest.least_shuffled)
                 labels = [self._names[fingerprint]]
-                epsilon.add_metric(labels, shuffle.epsilon(window.least_shuffled).high)
-                reports.add_metric(labels, shuffle.honest(window.least_shuffled))
+                epsilon.add_metric(labels, shuffle.epsilon(least).high)
+                reports.add_metric(labels, shuffle.honest(least))
         yield from (epsilon, reports)
+
+
+def _is_recent(closing: tuple[float, int], now: float) -> bool:
+    return now - closing[0] <= SHOWN_SECONDS

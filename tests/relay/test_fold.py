@@ -88,7 +88,7 @@ def test_random_logs_have_every_reason():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:4])
 def test_same_packs_from_every_committed_position(seed):
     """Whatever batch was committed last, the packs that follow are the same, byte for byte."""
     log = grown(seed)

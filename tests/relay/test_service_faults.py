@@ -37,6 +37,14 @@ ROUNDS = {
     "two on each partition, one dies": [BOTH, die("in", 3, **BOTH)],
     "two on each partition, one is stopped": [stop("in", 2, **BOTH), BOTH],
 }
+#: Those that are not only run nightly: a death and a stop, of a relay alone and of one of two.
+OFTEN = {
+    "in, kill",
+    "marker, kill",
+    "zombie after",
+    "two on each partition",
+    "two on each partition, one is stopped",
+}
 
 
 def judged(turn, counted):
@@ -55,7 +63,10 @@ def turn(broker):
     found.close()
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[] if each in OFTEN else [pytest.mark.nightly]) for each in ROUNDS],
+)
 def test_each_accepted_report_is_counted_once(turn, name):
     orders = ROUNDS[name]
     for order in orders:

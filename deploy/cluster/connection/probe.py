@@ -60,7 +60,7 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
     if cluster.security is None and all(is_loopback(host) for host, _ in cluster.addresses()):
         remedy = (
             "start one with deniable dev, which keeps its data, or with deniable broker; or name an existing "
-            "one with --bootstrap-servers HOST:PORT"
+            "one in kafka.bootstrap_servers, or with --bootstrap-servers HOST:PORT"
         )
     else:
         remedy = "check that it runs and that kafka.bootstrap_servers names it; deniable doctor says more"

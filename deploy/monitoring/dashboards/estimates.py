@@ -36,9 +36,9 @@ def estimates() -> Dashboard:
         [one_collection(), values],
         {
             "Newest window": (_newest(), *_behind()),
-            "Lists of candidates": (_list_fit(), _unexplained()),
+            "Lists of candidates": (_list_fit(), _unexplained(), _found_texts()),
             "History": (_leading(), _other(), _one_value()),
-            "Changes": (_change(), _changed_since()),
+            "Changes": (_change(), _changed_since(), _mean_change(), _mean_changed_since()),
             "Numbers": (_distribution(), _mean(), _quantiles(), *_quantile_ends()),
             "Pairs": (_independence(),),
         },
@@ -98,13 +98,24 @@ def _list_fit() -> timeseries.Panel:
 
 
 def _unexplained() -> timeseries.Panel:
-    bits, values = definitions.LIST_UNEXPLAINED_BITS, definitions.LIST_UNRELIABLE_VALUES
-    question = "How much do unlisted strings hide?"
-    queries = {
-        "{{collection}}: bits": largest("collection", bits, COLLECTION),
-        "{{collection}}: values": largest("collection", values, COLLECTION),
+    counted = {
+        "bits": definitions.LIST_UNEXPLAINED_BITS,
+        "values": definitions.LIST_UNRELIABLE_VALUES,
+        "unlisted texts": definitions.LIST_UNLISTED_TEXTS,
     }
-    return lines("Unexplained bits, unreliable values", described(question, bits, values), NUMBER, queries)
+    question = "How much do unlisted strings hide, and how many frequent ones are there?"
+    queries = {
+        f"{{{{collection}}}}: {what}": largest("collection", metric, COLLECTION)
+        for what, metric in counted.items()
+    }
+    title = "Unexplained bits, unreliable values, unlisted texts"
+    return lines(title, described(question, *counted.values()), NUMBER, queries)
+
+
+def _found_texts() -> timeseries.Panel:
+    question = "How many texts that nobody listed are frequent now?"
+    texts = {"{{collection}}": largest("collection", definitions.FOUND_TEXTS, COLLECTION)}
+    return lines("Texts found", described(question, definitions.FOUND_TEXTS), NUMBER, texts)
 
 
 def _leading() -> timeseries.Panel:
@@ -119,8 +130,11 @@ def _other() -> timeseries.Panel:
         "low": definitions.ESTIMATE_OTHER_LOW,
         "high": definitions.ESTIMATE_OTHER_HIGH,
         "standard error": definitions.ESTIMATE_OTHER_STD_ERROR,
+        "frequent texts": definitions.LIST_UNLISTED,
     }
-    question = "What share is in no listed value, and how uncertain is it?"
+    question = (
+        "What share is in no listed value, how uncertain is it, and how much of it have frequent texts?"
+    )
     queries = {legend: largest("collection", metric, COLLECTION) for legend, metric in figures.items()}
     panel = lines("Other", described(question, *figures.values()), SHARE, queries)
     return banded(panel, "low", "high").span(12)
@@ -186,6 +200,26 @@ def _changed_since() -> timeseries.Panel:
     queries = {"{{value}}": f"1000 * {largest('value', metric, COLLECTION)}"}
     question = "Since when has each of them been another?"
     return lines("Changed since", described(question, metric), "dateTimeAsIso", queries).span(12)
+
+
+def _mean_change() -> timeseries.Panel:
+    figures = {
+        "change": definitions.MEAN_CHANGE,
+        "low": definitions.MEAN_CHANGE_LOW,
+        "high": definitions.MEAN_CHANGE_HIGH,
+    }
+    queries = {name: largest("collection", each, COLLECTION) for name, each in figures.items()}
+    question = (
+        "Has the mean of the number changed lately, and by how much? Nothing is shown while it has not."
+    )
+    return lines("Change of the mean", described(question, *figures.values()), NUMBER, queries).span(12)
+
+
+def _mean_changed_since() -> timeseries.Panel:
+    metric = definitions.MEAN_CHANGE_SINCE
+    queries = {"mean": f"1000 * {largest('collection', metric, COLLECTION)}"}
+    question = "Since when has it been another?"
+    return lines("Mean changed since", described(question, metric), "dateTimeAsIso", queries).span(12)
 
 
 def _independence() -> timeseries.Panel:

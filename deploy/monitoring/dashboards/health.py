@@ -139,6 +139,7 @@ def _estimating() -> Panels:
         ),
         *_watching(),
         durations("Time to estimate", "Does estimation keep up with the windows?", workers.ESTIMATE),
+        durations("Time to grow", "Do looks for frequent texts keep up with the windows?", workers.GROWING),
         durations("Time to store", "Does Kafka store counts in time?", workers.CHECKPOINT),
     )
 

@@ -1,4 +1,4 @@
-"""What `account` and `plan` add to their tables: costs of shuffled reports, and the plot.
+"""What `account`, `plan` and `check` add: costs of shuffled reports, the plot, and memory.
 
 May import no sibling. Begin with `shuffled_cost`.
 """

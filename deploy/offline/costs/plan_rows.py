@@ -57,7 +57,8 @@ class GrowthPlan:
     reports : of all levels together.
     different : number of different texts, whose frequencies fall as 1 / rank.
     expected : texts found, on average.
-    least_share : share of all reports from which on a text is found in half of all searches.
+    least_share : share of all reports from which on a text is found in half of all searches; None if no
+        share suffices.
     shuffled : epsilon of one report among shuffled ones, at the wanted delta; None unless wanted.
     """
 
@@ -66,7 +67,7 @@ class GrowthPlan:
     reports: int
     different: int
     expected: float
-    least_share: float
+    least_share: float | None
     shuffled: float | None = None
 
 

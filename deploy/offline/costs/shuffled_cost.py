@@ -10,6 +10,7 @@ from estimators.accounting.shuffling.amplification import LARGEST_SHUFFLED, shuf
 from estimators.accounting.shuffling.attained import attained_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.accounting.shuffling.windows import MOST_WINDOWS, windows_epsilon
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.mechanism import Mechanism
 
@@ -90,17 +91,23 @@ def shuffled_cost(
     if windows is not None and not 1 <= windows <= MOST_WINDOWS:
         raise ValueError(f"--reports with --shuffled must be in [1, {MOST_WINDOWS}], got {windows}")
     blanket = blanket_of(mechanism, memoized)
-    low, high = shuffled_epsilon(blanket, shuffled, delta)
+    # Of the channel before rounding, the loss of one report is a little above its certified epsilon.
+    low, high = (min(end, mechanism.epsilon) for end in shuffled_epsilon(blanket, shuffled, delta))
     attained = attained_epsilon(mechanism, shuffled, delta) if isinstance(mechanism, KRR) else None
     several = None if windows is None else windows_epsilon(blanket, shuffled, delta, windows)
     return ShuffledCost(high, low, attained, several)
 
 
-def shuffled_lines(cost: dict[str, Any], shuffled: int, windows: int | None, delta: float) -> list[str]:
+def shuffled_lines(
+    cost: dict[str, Any], mechanism: Mechanism, shuffled: int, windows: int | None, delta: float
+) -> list[str]:
     """Write the JSON object's fields, rounded up but for the lower value, with their meaning."""
-    subject = f"one report among {shuffled:,} shuffled ones, at delta {delta:g}"
+    of_level = " of its level" if isinstance(mechanism, PrefixTree) else ""
+    among = "shuffled alone" if shuffled == 1 else f"among {shuffled:,} shuffled ones{of_level}"
+    subject = f"one report {among}, at delta {delta:g}"
     lines = [f"{'shuffled':<12} {rounded_up(cost['shuffled']):<14} {subject}"]
     if windows is not None:
-        together = f"{windows} such reports, one in each of {windows} windows, at delta {delta:g}"
+        reports = f"{windows} such reports, one in each of {windows} windows"
+        together = f"{'1 such report' if windows == 1 else reports}, at delta {delta:g}"
         lines.append(f"{'shuffled':<12} {rounded_up(cost['shuffled_windows']):<14} {together}")
     return [*lines, f"shuffled: {AGAINST};", CONDITIONS]

@@ -42,7 +42,8 @@ def shuffled_facts(allowance: Allowance, relay: RelaySection) -> ShuffledFacts:
             allowance.memoized,
             allowance.reports_per_window,
         )
-        low, high = shuffle.epsilon(relay.shuffle_reports)
+        one = allowance.collection.mechanism.epsilon
+        low, high = (min(end, one) for end in shuffle.epsilon(relay.shuffle_reports))
     except (ShufflingRefusedError, ValueError) as error:
         return ShuffledFacts(None, None, 0, delta, str(error))
     return ShuffledFacts(high, low, shuffle.honest(relay.shuffle_reports), delta)
@@ -52,9 +53,11 @@ def shuffled_sentence(facts: ShuffledFacts, relay: RelaySection) -> str:
     """Return a line of `check`: the figure, its conditions, and against whom it holds."""
     if facts.shuffled is None:
         return f"shuffled by relays: no epsilon but that of a report: {facts.refused}"
+    reports = relay.shuffle_reports
+    come = "1 report of a cohort comes" if reports == 1 else f"{reports} reports of a cohort come"
     return (
         f"shuffled by relays: epsilon {rounded_up(facts.shuffled)} at delta {facts.delta:g}, where"
-        f" {relay.shuffle_reports} reports of a cohort come, of which {facts.honest_reports} are honest;"
+        f" {come}, of which {facts.honest_reports} {'is' if facts.honest_reports == 1 else 'are'} honest;"
         " only against readers of `reports` and of what follows: against broker, edge or relay's memory"
         " nothing is gained"
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from deploy.offline.costs.shuffled_cost import AGAINST, CONDITIONS
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
+from estimators.accounting.shuffling.amplification import LARGEST_SHUFFLED, shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.accounting.shuffling.choice import LEAST_SHUFFLED_EPSILON, largest_for_shuffled
 from estimators.mechanisms.krr import LARGEST_EPSILON
@@ -27,7 +27,7 @@ class ShuffledTarget:
 
     Raises
     ------
-    ValueError if epsilon is out of range; it names the option.
+    ValueError if epsilon or reports are out of range; it names the option.
     """
 
     epsilon: float
@@ -40,6 +40,10 @@ class ShuffledTarget:
                 f"--shuffled-epsilon must be in [{LEAST_SHUFFLED_EPSILON}, {LARGEST_EPSILON}],"
                 f" got {self.epsilon}"
             )
+        if not 1 <= self.reports <= LARGEST_SHUFFLED:
+            raise ValueError(
+                f"--shuffled (by default --reports) must be in [1, {LARGEST_SHUFFLED}], got {self.reports}"
+            )
 
     def built(self, build: Callable[[float], Built]) -> Built:
         """Return the mechanism with the largest epsilon of one report that keeps within the wanted one."""
@@ -51,11 +55,14 @@ class ShuffledTarget:
         reports = self._of_a_cohort(mechanism)
         return min(shuffled_epsilon(blanket_of(mechanism), reports, self.delta).high, self.epsilon)
 
-    def sentence(self) -> str:
-        """Say for whom and when the figures hold."""
+    def sentence(self, levels: int | None) -> str:
+        """Say for whom and when the figures hold; `levels` of a prefix tree, None without one."""
+        divided = "for rappor an eighth, since its cohorts are in clear"
+        if levels is not None:
+            divided = f"for rappor an eighth, for prefix-tree 1 / {levels}: cohorts and levels are in clear"
         return (
             f"epsilon: of one report, chosen so that it costs {self.epsilon:g} at delta {self.delta:g} among"
-            f" {self.reports:,}\nshuffled ones (for rappor an eighth, since its cohorts are in clear),"
+            f" {self.reports:,}\nshuffled ones ({divided}),"
             f"\n{AGAINST};\nit {CONDITIONS.replace('epsilon_one', 'its epsilon')}"
         )
 

@@ -31,6 +31,7 @@ class CsvRecords:
     def __init__(self, wanted: Sequence[str]) -> None:
         self._wanted = wanted
         self._columns: Mapping[str, int] = {}  # empty before the header is read
+        self._width = 0  # columns of the header
         self._empty: Sequence[str] = []  # cells of an empty line
 
     def read_header(self, lines: Lines) -> None:
@@ -51,7 +52,7 @@ class CsvRecords:
                 self._read_columns(row)
                 yield InputRecord(row.lines, None)
             else:
-                yield row if isinstance(row, InputRecord) else InputRecord(row.lines, self._fields(row.cells))
+                yield row if isinstance(row, InputRecord) else self._record(row)
         if not self._columns:
             raise FeedError("the input is empty; its first line must name the columns")
 
@@ -59,19 +60,27 @@ class CsvRecords:
         if isinstance(row, InputRecord):
             raise FeedError(f"the first line of the input must name the columns: {row.fault}")
         header = row.cells
+        # Before any guess, which would quote an object that resembles the name.
+        is_json = bool(header) and header[0].lstrip().startswith(("{", "["))
         for name in self._wanted:
             if name not in header:
+                if is_json:
+                    raise FeedError(f"the input has no column '{name}'; for JSON lines give --format jsonl")
                 near = get_close_matches(name, header, 1)
                 guess = f"; did you mean '{near[0]}'?" if near else "; its first line must name the columns"
                 raise FeedError(f"the input has no column '{name}'{guess}")
             if header.count(name) > 1:
                 raise FeedError(f"the input has {header.count(name)} columns '{name}'; rename all but one")
         self._columns = {name: header.index(name) for name in self._wanted}
+        self._width = len(header)
         self._empty = [""] if len(header) == 1 else []
 
-    def _fields(self, cells: Sequence[str]) -> Mapping[str, str]:
-        cells = cells or self._empty
-        return {name: cells[i] for name, i in self._columns.items() if i < len(cells)}
+    def _record(self, row: "_Row") -> InputRecord:
+        cells = row.cells or self._empty
+        if len(cells) > self._width:  # as after a decimal comma: which of them is the value is unknown
+            fault = f"it has {len(cells)} fields, the first line {self._width}"
+            return InputRecord(row.lines, None, fault)
+        return InputRecord(row.lines, {name: cells[i] for name, i in self._columns.items() if i < len(cells)})
 
 
 @dataclass(frozen=True, slots=True)

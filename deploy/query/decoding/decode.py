@@ -5,16 +5,18 @@ from pathlib import Path
 
 import click
 
+from aggregator.history.periods import number_of
 from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.config.checks import MOST_BYTES
 from deploy.config.entries import MOST_CANDIDATES
 from deploy.config.file import load
-from deploy.config.text_files import text_at
+from deploy.config.text_files import lines_of, text_at
+from deploy.query.decoding.any_text import check_any_text, check_beginnings
 from deploy.query.decoding.growing import grown
-from deploy.query.past_windows import json_option, past_of
+from deploy.query.past_windows import all_values_option, check_all_values, json_option, past_of
 from deploy.query.period_options import period_asked, period_options
-from estimators.collection import ANY_TEXT
 from estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from estimators.mechanisms.rappor import Rappor
 
 
 @click.command()
@@ -22,7 +24,7 @@ from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 @click.option(
     "--candidates",
     "file",
-    type=click.Path(path_type=Path, readable=False),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File of strings to look for, one a line, in UTF-8.",
 )
 @click.option(
@@ -31,7 +33,8 @@ from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 @click.option(
     "--alphabet",
     metavar="TEXT",
-    help="With --grow: the characters of the texts.  [default: that of the collection, else any]",
+    help="With --grow: the characters of the texts; empty for any text.  [default: that of the collection,"
+    " else any]",
 )
 @click.option(
     "--rate",
@@ -40,6 +43,7 @@ from estimators.frequency.significance import FALSE_DISCOVERY_RATE
     help="With --grow: expected share of false texts among those found, at most.  [default: 0.05]",
 )
 @period_options
+@all_values_option
 @json_option
 @config_option
 @servers_option
@@ -52,6 +56,7 @@ def decode(
     start: str | None,
     end: str | None,
     last: int | None,
+    for_all: bool,
     as_json: bool,
     config: Path,
     bootstrap_servers: str | None,
@@ -64,6 +69,9 @@ def decode(
         raise click.UsageError("give either --candidates FILE or --grow")
     if not grows and (alphabet is not None or rate is not None):
         raise click.UsageError("--alphabet and --rate need --grow")
+    if grows and for_all:
+        raise click.UsageError("--all-values needs --candidates: the intervals of --grow are of texts found")
+    check_all_values(for_all=for_all, as_json=as_json)
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
     period = period_asked(asked, start, end, last)
@@ -71,38 +79,33 @@ def decode(
         chosen = asked.alphabet if alphabet is None else alphabet
         grown(loaded, asked, period, chosen, FALSE_DISCOVERY_RATE if rate is None else rate, as_json=as_json)
         return
-    if not isinstance(asked.mechanism, ANY_TEXT):
-        raise click.ClickException(
-            "decode needs a collection with mechanism rappor, local-hash, local-hash-longitudinal or "
-            f"prefix-tree, got {collection} with {asked.mechanism.name}, whose values cannot change later; "
-            f"use deniable rollup {collection}"
-        )
+    check_any_text(asked)
     candidates = _candidates(file)
+    check_beginnings(asked, candidates)
     past = past_of(loaded, replace(asked, candidates=tuple(candidates)), period)
-    past.answer(candidates, "candidate", as_json=as_json)
+    past.answer(candidates, "candidate", as_json=as_json, for_all=for_all)
+    left_out = set(asked.candidates).difference(candidates, [""])  # a line cannot be an empty text
+    if left_out and not isinstance(asked.mechanism, Rappor) and not as_json:
+        lacking = number_of(len(left_out), "candidate")
+        click.echo(
+            f"{file} lacks {lacking} of {collection}: with all of them in the file, errors are smaller",
+            err=True,
+        )
 
 
 def _candidates(file: Path) -> list[str]:
     """Read the non-empty lines of the file; errors never quote them."""
     try:
-        lines = text_at(file, MOST_BYTES).split("\n")
+        lines = lines_of(text_at(file, MOST_BYTES))
     except ValueError as error:
         raise click.ClickException(f"--candidates {file} {error}") from error
-    first: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        if line and first.setdefault(line, number) != number:
-            raise click.ClickException(
-                f"--candidates {file}: lines must be distinct, line {number} repeats line {first[line]}; "
-                "sort -u keeps one of each"
-            )
-    if not 1 <= len(first) <= MOST_CANDIDATES:
+    if not 1 <= len(lines) <= MOST_CANDIDATES:
         raise click.ClickException(
-            f"--candidates {file} must have 1 to {MOST_CANDIDATES} lines, got {len(first)}"
+            f"--candidates {file} must have 1 to {MOST_CANDIDATES} lines, got {len(lines)}"
         )
-    if spaced := sum(line != line.strip() for line in first):
+    if spaced := sum(line != line.strip() for line in lines):
+        which = "1 line begins or ends" if spaced == 1 else f"{spaced} lines begin or end"
         click.echo(
-            f"warning: --candidates {file}: {spaced} lines begin or end with blanks, which are part of the "
-            "strings",
-            err=True,
+            f"warning: --candidates {file}: {which} with blanks, which are part of the strings", err=True
         )
-    return list(first)
+    return lines

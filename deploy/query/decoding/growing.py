@@ -3,15 +3,16 @@
 import click
 import msgspec
 
-from aggregator.history.growth import grow_windows, growth_record, shown_text
-from aggregator.history.periods import Period
+from aggregator.history.growth import grow_windows, growth_record
+from aggregator.history.periods import Period, number_of
 from aggregator.history.rollup import too_few_reports
 from deploy.config.file import Configuration
 from deploy.offline.estimate_table import printable_name
 from deploy.query.past_windows import past_of
 from estimators.collection import Collection
-from estimators.decoding.hashed.growth.expected_finds import least_found
+from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch
 from estimators.decoding.hashed.growth.grow import FoundTexts
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 
@@ -36,18 +37,18 @@ def grown(
 
     Raises
     ------
-    click.ClickException if the collection is no prefix tree, there are too few reports (after the record), or
-    a level has none.
+    click.UsageError if the collection is no prefix tree; click.ClickException if there are too few reports
+    (after the record), or a level has none.
     """
     mechanism = collection.mechanism
     if not isinstance(mechanism, PrefixTree):
-        raise click.ClickException(
+        raise click.UsageError(
             f"--grow needs a collection with mechanism prefix-tree, got {collection.name} with "
             f"{mechanism.name}; of rappor and local hashing, give --candidates FILE"
         )
     past = past_of(configuration, collection, period)
     try:
-        found = grow_windows(collection, mechanism, past.joined, alphabet, rate)
+        found = grow_windows(collection, past.joined, alphabet, rate)
     except ValueError as error:
         raise click.ClickException(f"the tree cannot be grown: {error}") from error
     if as_json:
@@ -61,20 +62,59 @@ def grown(
 
 
 def found_table(found: FoundTexts, mechanism: PrefixTree) -> str:
-    """Return what was found for people; `...` after a text says that it may go on."""
+    """Return what was found for people.
+
+    `...` after a text says that it may go on, `?` before it that it may be false: its interval reaches 0.
+    """
     reports = int(found.reports.sum())
     lines = [
-        f"{reports} reports on {mechanism.cohorts} levels, {len(found.texts)} texts found among "
-        f"{found.tested} tested;\nof those found, at most {found.rate:.1%} are expected to be false; 95 %"
-        " intervals",
+        f"{number_of(reports, 'report')} on {mechanism.cohorts} levels, {number_of(len(found.texts), 'text')}"
+        " found among "
+        f"{found.tested} tested;\nof those found, at most {100 * found.rate:.12g} % are expected to be false;"
+        " 95 % intervals",
     ]
-    columns = (found.texts, found.is_whole, found.frequency, found.std_error, found.low, found.high)
-    for text, is_whole, frequency, error, low, high in zip(*columns, strict=True):
-        shown = printable_name(shown_text(text)) + ("" if is_whole else "...")
-        lines.append(f"{frequency:.6f} +- {error:.6f}  [{low:.6f}, {high:.6f}]  {shown}")
-    share, error = found.unexplained
-    lines.append(f"{share:.6f} +- {error:.6f}  of all reports are none of these texts")
-    if not found.texts:
-        least = least_found(mechanism, reports)
-        lines.append(f"with so many reports, texts are found from a share of about {least:.4f} on")
+    figures = (found.frequency, found.std_error, found.low, found.high)
+    columns = (found.texts, found.is_whole, found.significant, *figures)
+    for text, is_whole, is_significant, frequency, error, low, high in zip(*columns, strict=True):
+        mark = " " if is_significant else "?"
+        shown = printable_text(text) + ("" if is_whole else "...")
+        lines.append(f"{frequency:.6f} +- {error:.6f}  [{low:.6f}, {high:.6f}] {mark} {shown}")
+    if doubtful := len(found.texts) - int(found.significant.sum()):
+        lines.append(
+            f"? {doubtful} of them may be false: they passed the test so narrowly that their shares may be 0"
+        )
+    if found.texts:
+        share, error = found.unexplained
+        lines.append(f"{share:.6f} +- {error:.6f}  of all reports are none of these texts")
+    else:
+        lines.append(_nothing_found(mechanism, reports))
     return "\n".join(lines)
+
+
+def _nothing_found(mechanism: PrefixTree, reports: int) -> str:
+    least = ExpectedSearch.of_few_texts(mechanism, reports).least_found()
+    if least is None:
+        return "with so few reports, no share is enough for an even chance to be found"
+    return (
+        f"with so many reports, texts of the alphabet are found from a share of about {least:.4f} on, at the"
+        f" default rate of {100 * FALSE_DISCOVERY_RATE:g} %"
+    )
+
+
+def printable_text(text: bytes) -> str:
+    """Write a text for people; one with a character that the last level cuts, in quotes, with its bytes."""
+    try:
+        return printable_name(text.decode())
+    except UnicodeDecodeError:
+        shown = [
+            # A byte that is no UTF-8 becomes a lone surrogate, the byte plus 0xDC00.
+            f"\\x{ord(each) - 0xDC00:02x}" if 0xDC80 <= ord(each) <= 0xDCFF else _escaped(each)
+            for each in text.decode("utf-8", "surrogateescape")
+        ]
+        return f"'{''.join(shown)}'"
+
+
+def _escaped(character: str) -> str:
+    if character in ("'", "\\"):
+        return f"\\{character}"
+    return character if character.isprintable() else ascii(character)[1:-1]

@@ -12,14 +12,16 @@ from aggregator.history.forgery_detection import (
     judge_pack,
     judge_windows,
 )
-from aggregator.history.periods import iso
+from aggregator.history.periods import iso, number_of
 from aggregator.history.rollup import WindowCoverage, coverage_of
-from aggregator.history.window_reader import check_room, read_windows
+from aggregator.history.window_reader import read_windows
 from aggregator.topics.partition_reader import KafkaRecord
+from analysis.periods import check_room
 from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
+from deploy.offline.estimate_table import printable_name
 from deploy.query.inspection.command import MOST_TAIL
 from deploy.query.inspection.topic import OffsetRange, read_topic
 from deploy.query.past_windows import coverage_lines, json_option
@@ -95,10 +97,7 @@ def detect(
             f"--reports is for RAPPOR, and {collection} uses {asked.mechanism.name}: leave it out"
         )
     period = period_asked(asked, start, end, last)
-    try:
-        check_room(asked, period)
-    except ValueError as error:
-        raise click.UsageError(f"--{error}") from error
+    check_room(asked, period)
     cluster, topics = loaded.cluster, loaded.topics
     topic_setup.require_readable(cluster, topics, topics.windows)
     partitions = 0 if packs is None else topic_setup.partitions_of(cluster, topics, topics.reports)
@@ -150,10 +149,10 @@ def _packs(loaded: Configuration, collection: Collection, packs: int, partitions
 
 
 def _print_finding(found: DetectorFinding) -> None:
-    things = "packs" if found.detector == "popcounts" else "windows"
+    thing = "pack" if found.detector == "popcounts" else "window"
     click.echo(
-        f"{found.detector}: {len(found.alarms)} of {found.judged} {things} alarm ({SAID[found.detector]});"
-        f" honest reports look like this in {chance(found.p_value)} runs"
+        f"{found.detector}: {len(found.alarms)} of {number_of(found.judged, thing)} alarm "
+        f"({SAID[found.detector]}); honest reports look like this in {chance(found.p_value)} runs"
     )
     for alarm in found.alarms[:ALARMS_SHOWN]:
         place = {name: value for name, value in alarm.items() if name != "p_value"}
@@ -177,5 +176,5 @@ def _shown(name: str, value: int | str | float) -> str:
     if name == "window_start" and isinstance(value, int):
         return iso(value)
     if isinstance(value, str):
-        return value if value.isprintable() else ascii(value)
+        return printable_name(value)
     return f"{value:.2g}" if isinstance(value, float) else str(value)

@@ -4,7 +4,7 @@ from aggregator.topics.partition_reader import KafkaRecord
 from deploy.query.inspection.rows import Fields, Inspection
 from producers import wire
 
-#: Names of mechanisms by their number in a pack's header.
+#: Names of mechanisms by their number in a pack's header, which those with rows of bits share.
 MECHANISMS = {
     wire.KRR_NUMBER: "k-rr",
     wire.RAPPOR_NUMBER: "rappor",
@@ -23,13 +23,21 @@ def pack_record(inspection: Inspection, record: KafkaRecord) -> Fields:
         "kind": "pack",
         **inspection.named(pack.fingerprint),
         "window_start": pack.window_start,
-        "mechanism": MECHANISMS[pack.mechanism],
+        "mechanism": _mechanism_of(inspection, pack),
         "cohort": pack.cohort,
         "reports": pack.reports,
         "width": pack.width,
         "pack_id": pack.pack_id.hex(),
     }
     return shown | ({"payload": reports_of(pack)} if inspection.payload else {})
+
+
+def _mechanism_of(inspection: Inspection, pack: wire.Pack) -> str:
+    """Return the name of the collection's mechanism if the file has it and the header agrees."""
+    known = inspection.collections.get(pack.fingerprint)
+    if known is not None and wire.mechanism_number(known.mechanism) == pack.mechanism:
+        return known.mechanism.name
+    return MECHANISMS[pack.mechanism]
 
 
 def reports_of(pack: wire.Pack) -> list[object]:

@@ -8,6 +8,7 @@ import msgspec
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.acceptance import REASONS
+from aggregator.records.known_texts import decode_known_texts
 from aggregator.topics.partition_reader import KafkaRecord
 from estimators.collection import Collection
 
@@ -61,7 +62,7 @@ def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
     if isinstance(key, row_keys.SingleKey):
         return {"kind": key.name.lower()}
     shown: Fields = {"kind": KINDS[type(key)], **inspection.named(key.fingerprint)}
-    if not isinstance(key, row_keys.TermsKey):
+    if not isinstance(key, row_keys.TermsKey | row_keys.KnownTextsKey):
         shown["window_start"] = key.window_start
     if isinstance(key, row_keys.CountKey):
         shown |= {"cohort": key.cohort, "page": key.page}
@@ -78,6 +79,7 @@ KINDS: dict[type, str] = {
     row_keys.RejectedKey: "rejected",
     row_keys.PublishedKey: "published",
     row_keys.TermsKey: "terms",
+    row_keys.KnownTextsKey: "known_texts",
 }
 
 
@@ -95,6 +97,9 @@ def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
         case row_keys.TermsKey():
             terms = msgspec.to_builtins(row_values.decode_terms(value))
             return {name: terms[name] for name in ("since", "until", "window_seconds", "spans")}
+        case row_keys.KnownTextsKey():
+            known = decode_known_texts(value)
+            return {"looked_at": known.looked_at, "texts": len(known.texts)}
         case row_keys.SingleKey.PROGRESS:
             return _progress(row_values.decode_progress(value))
         case row_keys.SingleKey.REVISION:

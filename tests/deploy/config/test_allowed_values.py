@@ -32,7 +32,7 @@ OF_RELAY = (
 )  # fmt: skip
 ENTRY = [
     *("window_seconds", "grace_seconds", "retention_seconds", "minimum_reports", "window_packs"),
-    *("reports_per_window", "size", "epsilon"),
+    *("change_alarms_a_year", "reports_per_window", "size", "epsilon"),
 ]
 
 

@@ -3,11 +3,12 @@
 import pytest
 
 from deploy.config.describe import describe, rounded_up
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget.allowance import Allowance, Budget
@@ -56,9 +57,33 @@ def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
     assert lines[0].startswith("search: longitudinal local hashing, 5460 functions into 3 buckets, 2 candi")
     assert lines[1:3] == [
         "  one report: epsilon 1",
-        "  all reports of one client and unchanged value: epsilon 2; of values in all 3 buckets: 6, but "
-        "that a value changed is not hidden",
+        "  all reports of one client and unchanged value: epsilon 2; of values in all 3 buckets that it may "
+        "show: 6, if it is known when buckets change",
     ]
+    search = Collection("search", mechanism, candidates=("x",), memoize=True)
+    limit, condition = lines_of(search, Budget(6.1, 1e-6, DAY))[3:-1]
+    assert limit.endswith("any number per period of 86400 s (budget: epsilon 6.1, delta 1e-06)")
+    assert condition == "  so many stay within the budget if it is known when buckets change"
+    unconditional = lines_of(search, Budget(6.1, 1e-6, DAY, 0))
+    assert "any number per period" in unconditional[3]
+    assert not any("if it is known" in line for line in unconditional)
+
+
+@pytest.mark.parametrize(
+    ("changes", "costs"),
+    [
+        (0, "epsilon 2"),
+        (1, "in all 2 buckets that it may show: 4, if"),
+        (7, "in all 3 buckets that it may show: 6, if"),
+    ],
+)
+def test_limited_changes_bound_what_all_buckets_cost(changes: int, costs: str) -> None:
+    mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
+    search = Collection("search", mechanism, candidates=("x",), memoize=True)
+    lines = lines_of(search, Budget(6.1, 1e-6, DAY, changes=changes))
+    assert costs in lines[2]
+    shown = f"showing at most {changes} change{'' if changes == 1 else 's'} of bucket)"
+    assert lines[3].endswith(shown)
 
 
 def test_rappor_without_memory_adds_up() -> None:
@@ -131,3 +156,34 @@ def test_other_mechanisms_state_cost_of_all_reports(
 )
 def test_a_figure_is_never_stated_below_the_truth(figure: float, message: str) -> None:
     assert rounded_up(figure) == message
+
+
+@pytest.mark.parametrize(
+    ("candidates", "warnings"),
+    [
+        (("caf\u00e9", "cafe"), []),
+        (
+            ("tea", "caf\u00e9", "cafe\u0301"),
+            [
+                "  warning: 'caf\\xe9' and 'cafe\\u0301' differ only in their Unicode form: "
+                "tables show them alike"
+            ],
+        ),
+        (
+            ("tea", "(other)"),
+            ["  warning: tables also call the share of all others (other), like one of its values"],
+        ),
+    ],
+)
+def test_candidates_that_tables_show_alike_are_warned_of(
+    candidates: tuple[str, ...], warnings: list[str]
+) -> None:
+    lines = lines_of(Collection("place", RAPPOR, candidates=candidates))
+    assert [line for line in lines if "warning" in line] == warnings
+
+
+def test_values_of_pairs_that_differ_in_form_are_warned_of_once() -> None:
+    fields = (Field("a", ("\u00e9", "e\u0301"), True), Field("b", ("x", "y"), True))
+    mechanism = PairKRR.from_epsilons(3, 3, 1.0, 1.0)
+    collection = Collection("pair", mechanism, values=pair_labels(*fields), fields=fields)
+    assert sum("Unicode form" in line for line in lines_of(collection)) == 1

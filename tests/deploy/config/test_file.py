@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import CollectionFileError, WrongServersError, load
+from deploy.config.file import CollectionFileError, WrongUseError, load
+from deploy.config.producer import producer_config
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
@@ -96,7 +97,7 @@ def test_option_overrides_environment_overrides_file(file: Path) -> None:
     assert loaded.kafka.allow_plaintext is True
     assert (loaded.producer.pack_seconds, loaded.producer.secret_file) == (0.5, "7")
     assert load(file, "localhost:2", variables).kafka.bootstrap_servers == "localhost:2"
-    with pytest.raises(WrongServersError, match=r"^--bootstrap-servers must be HOST:PORT .*, got 'here'$"):
+    with pytest.raises(WrongUseError, match=r"^--bootstrap-servers must be HOST:PORT .*, got 'here'$"):
         load(file, "here", variables)
 
 
@@ -404,3 +405,11 @@ def test_messages_name_no_stand_in_of_ours(tmp_path: Path) -> None:
     found = errors_of(tmp_path / "deniable.yaml", f"collections:\n{collection}")
     assert len(found) >= 2
     assert not [message for _, message in found if "set-aside" in message]
+
+
+def test_a_producer_of_one_collection_knows_the_others_of_the_file(file: Path) -> None:
+    """By them it names packs that other producers have left in its folder."""
+    loaded = read(file, WHOLE)
+    carrier, destination = loaded.collections
+    assert producer_config(loaded, [carrier]).others == (destination,)
+    assert producer_config(loaded).others == ()

@@ -10,6 +10,7 @@ from msgspec.structs import fields
 
 from deploy.config.entries import Entry
 from deploy.config.file import CollectionFileError
+from estimators.collection import GrowthRule
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -23,7 +24,7 @@ from tests.support.deploy.collection_texts import HEAD, WHOLE, read, refusal
 
 ENTRY_FIELDS = (
     "mechanism, name, window_seconds, grace_seconds, retention_seconds, minimum_reports, window_packs, "
-    "publish, reports_per_window, budget"
+    "publish, change_alarms_a_year, reports_per_window, budget"
 )
 KRR_FIELDS = f"{ENTRY_FIELDS}, values, size, other, canary, epsilon"
 HOT_FIELDS = f"{ENTRY_FIELDS}, f, p, q, epsilon_inf, epsilon_one, memoize, values, hot"
@@ -150,6 +151,11 @@ def file(tmp_path: Path) -> Path:
             "minimum_reports: 0, budget: none",
             "collections[0]: minimum_reports must be in [1, 1000000000000], got 0",
         ),
+        (
+            "budget: none",
+            "change_alarms_a_year: 0, budget: none",
+            "collections[0]: change_alarms_a_year must be in [0.001, 1000], got 0.0",
+        ),
         ("f: 0.25", "f: .nan", "collections[1] (destination): f must be in [0, 1), got nan"),
         ("p: 0.35", "p: 0.7", "collections[1] (destination): p must be in (0, q = 0.65), got 0.7"),
         (
@@ -249,6 +255,14 @@ def test_a_budget_is_asked_for_explicitly(file: Path, budget: str, message: str)
     )
 
 
+@pytest.mark.parametrize("field", ["delta: 1e-6", "period_seconds: 60", "changes: 1"])
+def test_field_of_a_budget_beside_it_is_told_its_place(file: Path, field: str) -> None:
+    name = field.partition(":")[0]
+    assert refusal(file, WHOLE.replace("budget: none", f"budget: none, {field}", 1)) == (
+        f"collections[0]: unknown field `{name}`; it belongs in the mapping `budget`"
+    )
+
+
 @pytest.mark.parametrize(
     "candidates", ["", "candidates: [],", "candidates: [A], candidates_file: airports.txt,"]
 )
@@ -265,6 +279,10 @@ def test_missing_candidates_are_refused(file: Path, candidates: str) -> None:
         (None, "cannot be read: No such file or directory"),
         (b"\xff", "must be text in UTF-8, byte 0 is not"),
         (b"\n\n", "must hold at least one line, got none"),
+        (
+            b"JFK\n\nLAX\nJFK\n",
+            "must have distinct lines, line 4 repeats line 1; sort -u keeps one of each",
+        ),
     ],
 )
 def test_candidates_file_that_cannot_be_used_is_named(
@@ -275,6 +293,17 @@ def test_candidates_file_that_cannot_be_used_is_named(
         airports.write_bytes(content)
     text = WHOLE.replace("candidates: [JFK, LAX]", "candidates_file: airports.txt")
     assert refusal(file, text) == f"collections[1] (destination): candidates_file {airports} {message}"
+
+
+@pytest.mark.parametrize(("other", "is_refused"), [("true", True), ("false", False)])
+def test_no_value_has_the_name_of_all_others(file: Path, other: str, is_refused: bool) -> None:
+    text = WHOLE.replace('[AA, B6, "9E"]', "[AA, B6, '(other)']").replace("other: false", f"other: {other}")
+    assert text != WHOLE
+    if is_refused:
+        said = "collections[0] (carrier): values must not contain '(other)', which stands for all others"
+        assert refusal(file, text) == said
+    else:
+        assert read(file, text).collections[0].values[-1] == "(other)"
 
 
 def test_a_million_candidates_are_the_most(file: Path) -> None:
@@ -355,13 +384,23 @@ def test_every_mechanism_can_be_asked_for(file: Path, fields: str, mechanism: Me
         ("lengths: [3]", "lengths must be 2 to 32 numbers, got 1"),
         (
             "lengths: [2, 5]",
-            "lengths must have steps with at most 131072 prefixes, got [0-9]+ from 2 to 5 bytes",
+            "lengths must have steps with at most 131072 prefixes, got more than 131072 from 2 to 5 bytes",
         ),
+        ("lengths: [1, 200]", "got more than 131072 from 1 to 200 bytes; make the step shorter"),  # at once
         (
             "lengths: [1, 2], candidates: [abc, abd]",
             "candidates in their first 2 bytes must be distinct, got 'ab'",
         ),
+        ('lengths: [1, 2], alphabet: "a\\ud800"', r"alphabet must be characters that UTF-8 has, got U\+D800"),
         ("lengths: [1, 2], candidates: []", "give either candidates, a list of at least one text"),
+        ("lengths: [1, 2], grow: {windows: 0}", r"grow.windows must be in \[1, 512\], got 0"),
+        ("lengths: [1, 2], grow: {windows: 2, rate: 1}", r"grow.rate must be in \(0, 1\), got 1"),
+        ("lengths: [1, 2], grow: {window: 2}", "grow: unknown field `window`; did you mean `windows`?"),
+        (
+            "lengths: [1, 2], grow: {}",
+            "field `windows` is missing; it must be an integer from 1 to 67108864 divided",
+        ),
+        ("lengths: [1, 2], grow: 5", "grow: must be a mapping"),
         ("", "field `lengths` is missing; it must be a list of 2 to 32 ascending integers in"),
     ],
 )
@@ -369,6 +408,27 @@ def test_a_prefix_tree_that_cannot_be_searched_is_refused(file: Path, fields: st
     entry = f"mechanism: prefix-tree, epsilon: 4, {fields}".rstrip(", ")
     with pytest.raises(CollectionFileError, match=message):
         read(file, f"{HEAD}  - {{name: a, {entry}, {TIMES}}}\n")
+
+
+def test_a_wrong_field_of_growing_is_not_missing_too(file: Path) -> None:
+    entry = "mechanism: prefix-tree, epsilon: 4, lengths: [1, 2], grow: {windows: 2.5}"
+    with pytest.raises(CollectionFileError) as caught:
+        read(file, f"{HEAD}  - {{name: a, {entry}, {TIMES}}}\n")
+    message = (
+        "grow.windows: must be an integer from 1 to 67108864 divided by the counters of a window, got 2.5"
+    )
+    assert message in str(caught.value)
+    assert "missing" not in str(caught.value)
+
+
+def test_growing_has_a_rate_unless_said(file: Path) -> None:
+    entry = "mechanism: prefix-tree, epsilon: 4, lengths: [1, 2]"
+    rules = [GrowthRule(24, 0.05), GrowthRule(24, 0.01), None]
+    for grow, rule in zip(
+        (", grow: {windows: 24}", ", grow: {windows: 24, rate: 0.01}", ""), rules, strict=True
+    ):
+        (collection,) = read(file, f"{HEAD}  - {{name: a, {entry}{grow}, {TIMES}}}\n").collections
+        assert collection.growth == rule
 
 
 def test_number_is_one_of_256_steps_unless_said(file: Path) -> None:

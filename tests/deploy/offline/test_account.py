@@ -89,8 +89,9 @@ def test_longitudinal_reports_cost_more_than_independent_ones() -> None:
     assert answer(f"{LONGITUDINAL} --reports 8")["exact"] == pytest.approx(0.573, abs=1e-3)
 
 
-@pytest.mark.parametrize("line", [LONGITUDINAL, LONGITUDINAL_HASH])
-@pytest.mark.parametrize("asked", ["--reports 3", "--budget 0.5"])
+@pytest.mark.parametrize(
+    ("line", "asked"), [(LONGITUDINAL, "--reports 3"), (LONGITUDINAL_HASH, "--budget 0.5")]
+)
 def test_mechanisms_that_always_memoize_have_one_figure(line: str, asked: str) -> None:
     assert answer(f"{line} {asked}") == answer(f"{line} {asked} --memoized")
     assert run(f"{line} {asked}").stdout == run(f"{line} {asked} --memoized").stdout
@@ -100,6 +101,52 @@ def test_mechanisms_that_always_memoize_have_one_figure(line: str, asked: str) -
 def test_three_reports_of_longitudinal_hashing_are_not_stated_below_their_cost() -> None:
     assert answer(f"{LONGITUDINAL_HASH} --reports 3")["exact"] == pytest.approx(3.418, abs=1e-3)
     assert "always memoized" not in run(f"{RAPPOR} --reports 3 --memoized").stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (0, "at most 0 changes of bucket, so 1 of its 3 buckets, which cost at most 4 for ever"),
+        (1, "at most 1 change of bucket, so 2 of its 3 buckets, which cost at most 8 for ever, if"),
+        (9, "at most 9 changes of bucket, so 3 of its 3 buckets, which cost at most 12 for ever, if"),
+    ],
+)
+def test_changes_say_what_a_client_shows_at_most(changes: int, sentence: str) -> None:
+    line = "--mechanism local-hash-longitudinal --epsilon-inf 4 --epsilon-one 1 --reports 9"
+    whole = f"a client shows {sentence}"
+    if changes:
+        whole += " it is known when buckets change"
+    assert run(f"{line} --changes {changes}").stdout.splitlines()[-1] == whole
+    assert "a client shows" not in run(line).stdout
+
+
+def test_what_holds_for_ever_only_if_changes_are_known_says_so() -> None:
+    """A bucket that never changes and one that does are told apart without bound by many reports."""
+    condition = "if it is known when buckets change"
+    for line, is_conditional in {"--reports 1000": True, "--reports 3": False, "--budget 7": True}.items():
+        rows = run(f"{LONGITUDINAL_HASH} {line}").stdout.splitlines()[-4:]
+        assert [row.endswith(condition) for row in rows] == [is_conditional] * 4
+    assert condition not in run(f"{LONGITUDINAL} --reports 1000").stdout
+    for line in ("--reports 1000", "--budget 7"):
+        assert condition not in run(f"{LONGITUDINAL_HASH} {line} --changes 0").stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (f"{LONGITUDINAL_HASH} --reports 3", "bound"),
+        (f"{LONGITUDINAL_HASH} --reports 1", "exact"),
+        (f"{LONGITUDINAL_HASH} --reports 3 --changes 0", "exact"),
+        (f"{LONGITUDINAL_HASH} --budget 4", "bound"),
+        (f"{LONGITUDINAL_HASH} --budget 7", "bound"),
+        (f"{LONGITUDINAL} --reports 3", "exact"),
+    ],
+)
+def test_tables_call_no_bound_exact(line: str, name: str) -> None:
+    """Three reports of longitudinal hashing with changing buckets cost at most 3.418, not exactly so."""
+    rows = [row.split()[0] for row in run(line).stdout.splitlines()]
+    assert [row for row in rows if row in ("exact", "bound")] == [name]
+    assert "bound" not in answer(line)
 
 
 def test_unbounded_figures_are_null() -> None:
@@ -129,7 +176,7 @@ def test_tables_say_the_same_in_words() -> None:
     [
         (f"{K_RR} --budget 1e9", "100000 or more"),
         (
-            "--mechanism k-rr-longitudinal --k 2 --epsilon-inf 1 --epsilon-one 1e-9 --budget 0.9 --memoized",
+            "--mechanism k-rr-longitudinal --k 2 --epsilon-inf 1 --epsilon-one 1e-6 --budget 0.9 --memoized",
             "10000 or more",
         ),
         (f"{K_RR} --budget 0.1", "0"),
@@ -145,18 +192,30 @@ def test_largest_tried_number_is_marked(line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--mechanism k-rr --k 16 --epsilon -1 --reports 5", "epsilon must be in (0, 16], got -1.0"),
-        ("--mechanism k-rr --k 1 --epsilon 1 --reports 5", "k must be in [2, 2147483648], got 1"),
-        (f"{K_RR} --reports 0", "reports must be in [1, 100000], got 0"),
-        (f"{K_RR} --reports 5 --delta 2", "delta must be in (0, 1), got 2.0"),
-        (f"{K_RR} --budget nan", "budget must be in (0, inf), got nan"),
+        ("--mechanism k-rr --k 16 --epsilon -1 --reports 5", "--epsilon must be in [1e-06, 16], got -1.0"),
+        (
+            "--mechanism k-rr-longitudinal --k 4 --epsilon-inf 17 --epsilon-one 1 --reports 5",
+            "--epsilon-inf must be in [1e-06, 16], got 17.0",
+        ),
+        (
+            "--mechanism local-hash-longitudinal --epsilon-inf 2 --epsilon-one 3 --reports 5",
+            "--epsilon-one must be in [1e-06, --epsilon-inf = 2.0), got 3.0",
+        ),
+        (
+            "--mechanism local-hash-longitudinal --epsilon-inf 2 --epsilon-one nan --reports 5",
+            "--epsilon-one must be in [1e-06, 16], got nan",
+        ),
+        ("--mechanism k-rr --k 1 --epsilon 1 --reports 5", "--k must be in [2, 2147483648], got 1"),
+        (f"{K_RR} --reports 0", "--reports must be in [1, 100000], got 0"),
+        (f"{K_RR} --reports 5 --delta 2", "--delta must be in (0, 1), got 2.0"),
+        (f"{K_RR} --budget nan", "--budget must be in (0, inf), got nan"),
         (
             "--mechanism rappor --f 1 --p 0.35 --q 0.65 --hashes 2 --reports 5",
-            "f must be in [0, 1), got 1.0",
+            "--f must be in [0, 1), got 1.0",
         ),
         (
             "--mechanism rappor --f 0.5 --p 0.35 --q 0.65 --hashes 0 --reports 5",
-            "hashes must be in [1, 256], got 0",
+            "--hashes must be in [1, 256], got 0",
         ),
     ],
 )
@@ -242,6 +301,17 @@ def test_a_report_among_shuffled_ones_has_two_certified_values() -> None:
     assert answer(f"{SHUFFLED} --delta 1e-9")["shuffled"] > found["shuffled"]
 
 
+def test_one_shuffled_report_is_alone() -> None:
+    lines = run(SHUFFLED.replace("100000", "1")).stdout.splitlines()
+    assert any("one report shuffled alone, at delta" in line for line in lines)
+    assert not any("among 1 " in line for line in lines)
+
+
+def test_one_shuffled_report_costs_no_more_than_one() -> None:
+    found = answer("--mechanism k-rr --k 6 --epsilon 2 --shuffled 1")
+    assert found["shuffled_at_least"] <= found["shuffled"] <= found["epsilon_one"]
+
+
 def test_several_windows_of_shuffled_reports_are_composed() -> None:
     found = answer(f"{SHUFFLED} --reports 30")
     assert found["shuffled_windows"] == windows_epsilon(
@@ -295,3 +365,8 @@ def test_a_budget_of_shuffled_reports_is_refused() -> None:
     refused = run(f"{SHUFFLED} --budget 5")
     assert refused.exit_code == 2
     assert "--shuffled takes --reports N, not --budget E" in refused.stderr
+
+
+def test_shuffled_reports_of_a_prefix_tree_are_those_of_a_level() -> None:
+    line = "--mechanism prefix-tree --epsilon 1 --shuffled 100000"
+    assert "one report among 100,000 shuffled ones of its level, at delta 1e-06" in run(line).stdout

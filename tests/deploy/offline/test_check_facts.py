@@ -6,7 +6,7 @@ import pytest
 
 from deploy.config.sections import RelaySection
 from deploy.offline.check_facts import facts_of
-from deploy.offline.costs.shuffled_facts import shuffled_sentence
+from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_sentence
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.collection import Collection
@@ -58,6 +58,15 @@ def test_a_file_with_relays_says_what_shuffling_gains() -> None:
     assert "where 10000 reports of a cohort come, of which 9000 are honest" in sentence
     assert "against broker, edge or relay's memory nothing is gained" in sentence
     assert facts_of(Allowance(PLAN, None)).shuffled_by_relays is None
+
+
+def test_shuffled_sentence_is_singular_for_one_report() -> None:
+    facts = ShuffledFacts(1.0, 1.0, 1, 1e-6)
+    one = shuffled_sentence(facts, RelaySection(shuffle_reports=1))
+    assert "where 1 report of a cohort comes, of which 1 is honest;" in one
+    assert "where 2 reports of a cohort come, of which 1 is honest;" in shuffled_sentence(
+        facts, RelaySection(shuffle_reports=2)
+    )
 
 
 @pytest.mark.parametrize(

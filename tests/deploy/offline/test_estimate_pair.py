@@ -36,7 +36,7 @@ def test_record_is_that_of_the_estimator() -> None:
 
 def test_table_ends_with_the_test() -> None:
     assert run(TYPED).stdout.splitlines()[-1].startswith("the fields depend on each other: chi-square ")
-    assert "the fields may be independent: chi-square 0 with 1 degrees, p = 1" in run("20,10\n20,10\n").stdout
+    assert "the fields may be independent: chi-square 0 with 1 degree, p = 1" in run("20,10\n20,10\n").stdout
     assert "too few reports to test" in run("4,0\n0,4\n").stdout
 
 

@@ -125,9 +125,10 @@ def test_unexplained_bits_are_named() -> None:
         misfit=Misfit(np.array([0.05, 0.2]), np.array([False, True]), np.eye(2, 3, dtype=bool)),
     )
     shown = table(["apple", "fig"], result)
-    assert "the list is incomplete: its chi-square ratio is 3.80, above 1.27" in shown
+    assert "the list is incomplete: reports have bits that no listed string explains (chi-square" in shown
+    assert "(chi-square ratio 3.80, above 1.27)\n" in shown
     assert "2 bits that unlisted strings set, as cohort/bit from 0: 0/0 1/1" in shown
-    assert "? 1 candidates share bits with unlisted strings" in shown
+    assert "? 1 candidate shares bits with unlisted strings: its error is unknown" in shown
     assert shown.splitlines()[3].endswith("?")
     record = record_of(["apple", "fig"], result)
     assert record["unreliable"] == [False, True]

@@ -20,6 +20,12 @@ def run(line: str) -> Result:
     return CliRunner().invoke(plan_command, line.split())
 
 
+def test_one_report_is_no_plural() -> None:
+    shown = run("--values 2 --epsilon 16 --reports 1 --levels 2 --std-error 1").stdout
+    assert "2 levels: 1 report finds next to nothing" in shown
+    assert "; 1 report for 1\n" in shown
+
+
 def test_json_has_a_column_for_each_figure() -> None:
     record = json.loads(run("--values 105 --epsilon 1 --reports 336776 --json").stdout)
     assert record["mechanism"] == ["k-rr", "rappor-one-hot", "local-hash", "rappor"]
@@ -55,9 +61,9 @@ def test_growth_at_epsilon_1_finds_next_to_nothing() -> None:
     line = "--values 120000 --reports 500000 --levels 5"
     (first, second) = run(f"{line} --epsilon 1").stdout.splitlines()[-2:]
     assert first.startswith(
-        "prefix-tree, 5 levels: 500,000 reports find next to nothing without a list: about 2.7"
+        "prefix-tree, 5 levels: 500,000 reports find next to nothing without a list: about 2.6"
     )
-    assert second.endswith("texts from a share of 0.026 on")
+    assert second.endswith("one with a share of 0.026 is found as often as not")
     growth = json.loads(run(f"{line} --epsilon 4 --json").stdout)["growth"]
     assert (growth["levels"], growth["reports"], growth["different"]) == (5, 500_000, 120_000)
     assert 20 < growth["expected"] < 24
@@ -66,10 +72,28 @@ def test_growth_at_epsilon_1_finds_next_to_nothing() -> None:
     assert "growth" not in json.loads(run("--values 17 --epsilon 4 --reports 336776 --json").stdout)
 
 
+def test_so_few_reports_that_no_share_is_found_are_said_to_be() -> None:
+    line = "--values 1000 --epsilon 1 --reports 100 --levels 5"
+    assert run(line).stdout.endswith("1 / rank; with so few, no share is enough for an even chance\n")
+    assert json.loads(run(f"{line} --json").stdout)["growth"]["least_share"] is None
+
+
+def test_too_many_shuffled_reports_are_refused_by_their_option() -> None:
+    ended = run("--values 10 --shuffled-epsilon 1 --reports 1000000000000000000")
+    assert "--shuffled (by default --reports) must be in [1, 1000000000000]" in ended.output
+
+
+def test_all_of_few_texts_are_not_next_to_nothing() -> None:
+    line = run(f"--values 2 --epsilon 1 --reports {10**18} --levels 2").stdout.splitlines()[-2]
+    assert "reports find some without a list: about 2.0 of the most frequent" in line
+
+
 def test_growth_is_planned_for_shuffled_reports() -> None:
     line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --json"
     growth = json.loads(run(line).stdout)["growth"]
     assert growth["shuffled"] <= 1 < growth["epsilon"]
+    said = run(line.removesuffix(" --json")).stdout
+    assert "(for rappor an eighth, for prefix-tree 1 / 4: cohorts and levels are in clear)" in said
 
 
 def test_error_of_the_median_of_a_number_is_planned() -> None:
@@ -167,14 +191,22 @@ def test_numbers_beyond_planning_are_wrong_usage(arguments: str, message: str) -
 
 def test_an_epsilon_too_small_for_rappor_is_refused() -> None:
     result = run("--values 105 --epsilon 1e-9 --reports 3000")
-    assert result.stderr.endswith("Error: epsilon must be in [1e-06, 16], got 1e-09\n")
+    assert result.stderr.endswith("Error: --epsilon must be in [1e-06, 16], got 1e-09\n")
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1.0", "17", "nan"])
 def test_epsilon_out_of_range_is_wrong_usage(epsilon: str) -> None:
     result = run(f"--values 105 --epsilon {epsilon} --reports 3000")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.endswith(f"Error: epsilon must be in (0, 16], got {float(epsilon)}\n")
+    assert result.stderr.endswith(f"Error: --epsilon must be in [1e-06, 16], got {float(epsilon)}\n")
+
+
+def test_table_says_which_unlisted_strings_are_assumed() -> None:
+    line = "--values 100 --epsilon 1 --reports 1000000"
+    assert "unlisted" not in run(line).stdout
+    many, one = (run(f"{line} --unlisted 0.2 --unlisted-strings {n}").stdout for n in (5, 1))
+    assert "assumed: a share of 0.2 of the reports are of 5 unlisted strings, equally frequent; the" in many
+    assert "are of 1 unlisted string; the rest falls as 1 / rank." in one
 
 
 def test_unlisted_reports_raise_the_error_of_text_only() -> None:

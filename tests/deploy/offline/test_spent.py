@@ -79,6 +79,30 @@ def test_a_table_for_each_client() -> None:
     assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ("", "epsilon for ever holds if it is known when buckets change"),
+        (
+            ", changes: 2",
+            "epsilon for ever holds if it is known when buckets change; a client shows at most 2 changes of "
+            "bucket",
+        ),
+        (", changes: 0", "a client shows at most 0 changes of bucket"),
+    ],
+)
+def test_longitudinal_hashing_states_its_condition(folder: Path, changes: str, said: str) -> None:
+    search = (
+        "  - {name: search, mechanism: local-hash-longitudinal, candidates: [x], epsilon_inf: 2,"
+        " epsilon_one: 1, window_seconds: 60, grace_seconds: 9,"
+        f" budget: {{epsilon: 7, delta: 1e-6, period_seconds: 86400{changes}}}}}"
+    )
+    (folder / "deniable.yaml").write_text(f"{TEXT}{search}\n")
+    lines = spent(b"anna\n").stdout.splitlines()
+    assert lines[-1] == f"  search: {said}"
+    assert lines[-2].startswith("  total")
+
+
 def test_no_credentials_are_needed(folder: Path) -> None:
     """They are of the services' environment, and nothing connects."""
     kafka = "kafka: {bootstrap_servers: 'kafka.example:9093', security: {password_file: p}}\n"

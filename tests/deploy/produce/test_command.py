@@ -72,8 +72,16 @@ def test_a_pair_needs_two_columns_and_others_one(nowhere: str) -> None:
     file.write_text(file.read_text().replace("collections:\n", f"collections:\n{PAIR}", 1))
     one = CliRunner().invoke(root, ["produce", "route", "--field", "carrier", "--no-clients"])
     assert (one.exit_code, one.output.splitlines()[-1]) == (
-        2, "Error: route is a pair of fields: name the columns of both, --field and --second-field",
-    )  # fmt: skip
+        2,
+        "Error: route is a pair of carrier and origin: name the columns of both, --field and --second-field",
+    )
+    same = ["produce", "route", "--field", "carrier", "--second-field", "carrier", "--no-clients"]
+    twice = CliRunner().invoke(root, same)
+    assert (twice.exit_code, twice.output.splitlines()[-1]) == (
+        2,
+        "Error: --field and --second-field must name different columns, of carrier and of origin, got "
+        "'carrier' for both",
+    )
     two = run("--second-field", "carrier", address=nowhere)
     assert (two.exit_code, two.output.splitlines()[-1]) == (
         2, "Error: carrier is no pair of fields: it takes no --second-field",

@@ -4,6 +4,7 @@ import re
 import resource
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,29 @@ def test_lost_broker_leaves_stored_reports_to_the_next_run(producing: Producing)
     assert resumed == "resuming at line 102, nothing left"
     assert summed(line) == (100, "; 100 of those kept by earlier runs")
     assert producing.reports() == 100
+
+
+def test_late_reports_of_another_collection_are_named(producing: Producing) -> None:
+    """Another run with this folder kept them; the next run of any collection sends them, once."""
+    producing.kafka.acknowledges = False
+    with pytest.raises(DeliveryError):
+        producing.run()
+    producing.output()
+    producing.kafka.acknowledges, producing.kafka.append_ms = True, 2**53
+    other = Allowance(replace(CARRIER, name="other"), None, reports_per_window=9)
+    producing.run(other, others=(CARRIER,))
+    (line,) = producing.output()
+    late = "reached Kafka after the grace of their window: not counted"
+    sent, rest = summed(line)
+    assert sent == 200
+    assert sorted(rest.split("; ")[1:]) == sorted(
+        [
+            "100 of those kept by earlier runs",
+            "100 of those of carrier",
+            f"100 of those sent of carrier {late}",
+            f"100 of those sent {late}",
+        ]
+    )
 
 
 def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from deploy.produce.timing import RunTiming
 from deploy.produce.view import ProduceView, WaitView, spent_notice, summary
 from producers.budget.allowance import Budget
 from producers.metrics.counters import Backlog, Counters
+from tests.support.deploy.terminal import read_to_end
 
 SERVERS = "127.0.0.1:9092"
 
@@ -22,7 +23,7 @@ def counters(**given: object) -> Counters:
 
 def test_a_summary_leaves_out_what_did_not_happen() -> None:
     assert (
-        summary(counters(stored={"a": 500}, acknowledged={"a": 500}, packs=2), 0, 2.0, SERVERS)
+        summary(counters(stored={"a": 500}, acknowledged={"a": 500}, packs=2), 0, 2.0, SERVERS, "a")
         == "500 reports sent in 2 packs (250 reports/s) to 127.0.0.1:9092"
     )
 
@@ -37,7 +38,7 @@ def test_a_summary_shows_all_that_happened() -> None:
         expired={"a": 4},
         backlog=Backlog(packs=5),
     )
-    assert summary(message, 6, 1.0, SERVERS).split("; ") == [
+    assert summary(message, 6, 1.0, SERVERS, "a").split("; ") == [
         "500 reports sent in 2 packs (500 reports/s) to 127.0.0.1:9092",
         "200 of those kept by earlier runs",
         "6 lines skipped",
@@ -49,17 +50,41 @@ def test_a_summary_shows_all_that_happened() -> None:
     ]
 
 
+def test_reports_of_other_collections_kept_by_earlier_runs_are_named() -> None:
+    message = counters(
+        stored={"a": 300},
+        acknowledged={"a": 500, "b": 40, "": 7},
+        packs=9,
+        expired={"b": 30, "a": 4},
+        rejected={("a", "too_late"): 2, ("b", "too_late"): 1},
+    )
+    unknown = "of collections, or of parameters, that are not in the collection file"
+    late = "reached Kafka after the grace of their window: not counted"
+    assert summary(message, 0, 1.0, SERVERS, "a").split("; ") == [
+        "547 reports sent in 9 packs (547 reports/s) to 127.0.0.1:9092",
+        "247 of those kept by earlier runs",
+        "40 of those of b",
+        f"7 of those {unknown}",
+        "2 reports rejected by the edge and lost, too late for their window",
+        "1 report of b rejected by the edge and lost, too late for their window",
+        f"30 of those sent of b {late}",
+        f"4 of those sent {late}",
+    ]
+
+
 def test_packs_that_cannot_be_sent_are_reported_apart() -> None:
     message = counters(backlog=Backlog(packs=3), unsendable=1)
-    assert summary(message, 0, 1.0, SERVERS).split("; ")[1:] == [
+    assert summary(message, 0, 1.0, SERVERS, "a").split("; ")[1:] == [
         "1 pack kept but cannot be sent: damaged, too large, of a later version, or for another destination",
         "2 packs kept for the next deniable produce with this folder",
     ]
-    assert "for the next" not in summary(counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0, SERVERS)
+    assert "for the next" not in summary(
+        counters(backlog=Backlog(packs=1), unsendable=1), 0, 1.0, SERVERS, "a"
+    )
 
 
 def test_nothing_was_sent_to_a_broker_that_got_nothing() -> None:
-    assert summary(counters(), 0, 1.0, SERVERS) == "0 reports sent in 0 packs (0 reports/s)"
+    assert summary(counters(), 0, 1.0, SERVERS, "a") == "0 reports sent in 0 packs (0 reports/s)"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +127,7 @@ def test_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.M
             assert handler.stream is stderr
         finally:
             logging.getLogger().removeHandler(handler)
-        message = os.read(controller, 65_536).decode()
+    message = read_to_end(controller)
     os.close(controller)
     assert "10,000 reports, 5,000 a second" in message
     assert "the broker is away" in message
@@ -110,7 +135,7 @@ def test_terminal_shows_count_and_rate_and_logs_above_them(monkeypatch: pytest.M
 
 def test_one_report_is_singular() -> None:
     message = counters(stored={"a": 1}, acknowledged={"a": 1}, packs=1, backlog=Backlog(packs=1))
-    assert summary(message, 1, 1.0, SERVERS).split("; ") == [
+    assert summary(message, 1, 1.0, SERVERS, "a").split("; ") == [
         "1 report sent in 1 pack (1 reports/s) to 127.0.0.1:9092",
         "1 line skipped",
         "1 pack kept for the next deniable produce with this folder",

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
+import deniable
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
 from deploy.config.file import load
@@ -105,6 +106,22 @@ def test_command_and_worker_find_the_same(
         else:
             time.sleep(5)
             assert "deniable_share_change_ratio{" not in metrics()
+
+
+def test_sequence_of_the_table_is_that_of_the_command(deployment: Deployment, last_window: int) -> None:
+    """Figure by figure, and as doubles."""
+    start, end = last_window - (WINDOWS - 1) * SECONDS, last_window + SECONDS
+    ended = deployment.run("rollup", "carrier", "--from", str(start), "--to", str(end), "--json")
+    record = json.loads(ended.stdout)
+    file = deployment.folder / "deniable.yaml"
+    table = deniable.rollup(file, collection="carrier", start=start, end=end)
+    assert table["value"].to_pylist() == record["sequence"]["values"]
+    for name in ("low", "high", "low_all", "high_all"):
+        column = table[f"sequence_{name}"]
+        assert (str(column.type), column.to_pylist()) == ("double", record["sequence"][name])
+    for name in ("low_all", "high_all"):
+        assert table[name].to_pylist() == record["independent"][name]
+        assert table[f"shared_{name}"].to_pylist() == record["shared"][name]
 
 
 def test_wrong_use_is_reported(deployment: Deployment) -> None:

@@ -14,9 +14,13 @@ from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
 from deploy.query import past_windows, period_options
 from deploy.query.decoding.decode import decode
+from deploy.query.decoding.growing import found_table, printable_text
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
+from estimators.decoding.hashed.growth.grow import FoundTexts
+from estimators.errors import DeniableError
 from estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.rappor import Rappor
 from tests.support.deploy.collection_texts import WHOLE
 
@@ -35,10 +39,11 @@ class Past:
         self.foreign = 0
         self.asked: list[Period] = []
         self.excess = 0
+        self.is_empty = False
 
     async def join(self, _: object, __: object, collection: Collection, period: Period) -> Joined:
         self.asked.append(period)
-        starts = [START + 60 * i for i in range(10) if i not in (3, 4, 7)]
+        starts = [START + 60 * i for i in range(10) if i not in (3, 4, 7) and not self.is_empty]
         expected = self._expected(collection) * len(starts) * self.reports
         sizes = np.full(collection.cohorts, self.reports * len(starts))
         counts = WindowCounts(np.round(expected).astype(np.int64) + self.excess, sizes, 7, 2)
@@ -74,6 +79,14 @@ def run_rollup(*options: str) -> Result:
 
 def run_decode(*options: str, file: str = "words.txt", collection: str = "destination") -> Result:
     return CliRunner().invoke(decode, [collection, "--candidates", file, *options])
+
+
+def refused(ended: Result) -> tuple[int, str]:
+    """Return exit status and output, with what `main` makes of an error that a command lets through."""
+    error = ended.exception
+    if isinstance(error, DeniableError):
+        return error.exit_status, f"Error: {error}\n"
+    return ended.exit_code, ended.output
 
 
 MESSAGES = [
@@ -148,11 +161,23 @@ def test_rollup_gives_programs_every_value_of_a_large_domain(past: Past) -> None
 
 def test_skipped_windows_are_reported(past: Past) -> None:
     past.others, past.foreign = {0xAB: 12}, 3
-    assert run_rollup("carrier", *PERIOD).stderr.splitlines()[3:] == [
+    said = run_rollup("carrier", *PERIOD).stderr.splitlines()
+    assert said[1] == (
+        "missing (no reports, not final yet, lost, older than the topic's retention, or only under other "
+        "parameters): 2026-01-31T00:03:00Z to 2026-01-31T00:05:00Z"
+    )
+    assert said[3:] == [
         "12 windows with other parameters (fingerprint 00000000000000ab) skipped: their counts cannot "
         "be added; deniable rollup --former FILE joins their estimates",
-        "3 records of the windows topic are not of this version: skipped",
+        "skipped 3 records of the windows topic, not of this version",
     ]
+
+
+def test_one_skipped_window_or_record_is_no_plural(past: Past) -> None:
+    past.others, past.foreign = {0xAB: 1}, 1
+    skipped, foreign = run_rollup("carrier", *PERIOD).stderr.splitlines()[3:]
+    assert skipped.startswith("1 window with other parameters (fingerprint 00000000000000ab) skipped: ")
+    assert foreign == "skipped 1 record of the windows topic, not of this version"
 
 
 def test_many_gaps_are_summed_up(past: Past) -> None:
@@ -209,42 +234,60 @@ def test_decode_gives_programs_what_rollup_gives_them(past: Past) -> None:
     assert (record["collection"], record["coverage"]["windows"], record["overlap"]) == ("destination", 7, 7)
 
 
+HASHED = """\
+  - {name: search, mechanism: local-hash, epsilon: 2, hash_functions: 64, candidates: [a, b, c, ""],
+     window_seconds: 60, grace_seconds: 30, budget: none}
+"""
+
+
+def test_candidates_of_local_hash_that_the_file_lacks_are_a_hint(past: Past) -> None:
+    """Their reports are taken out only if they are asked for, too. No line can ask for an empty text."""
+    Path("deniable.yaml").write_text(WHOLE + HASHED)
+    Path("new.txt").write_text("c\nnew\n")
+    hint = "new.txt lacks 2 candidates of search: with all of them in the file, errors are smaller"
+    ended = run_decode(*PERIOD, file="new.txt", collection="search")
+    assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (0, hint)
+    assert run_decode(*PERIOD, "--json", file="new.txt", collection="search").stderr == ""
+    Path("new.txt").write_text("new\na\nb\nc\n")
+    assert "smaller" not in run_decode(*PERIOD, file="new.txt", collection="search").stderr
+    assert "smaller" not in run_decode(*PERIOD).stderr
+
+
 def test_candidates_with_blanks_are_warned_of(past: Past) -> None:
     Path("blank.txt").write_text("JFK \nLHR\n")
     assert run_decode(*PERIOD, file="blank.txt").stderr.splitlines()[0] == (
-        "warning: --candidates blank.txt: 1 lines begin or end with blanks, which are part of the strings"
+        "warning: --candidates blank.txt: 1 line begins or ends with blanks, which are part of the strings"
     )
     assert "blanks" not in run_decode(*PERIOD).stderr
 
 
 def test_decode_accepts_only_mechanisms_of_any_text(past: Past) -> None:
     ended = run_decode(*PERIOD, collection="carrier")
-    assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
-    assert ended.stderr == (
+    status, said = refused(ended)
+    assert (status, ended.stdout, past.asked) == (2, "", [])
+    assert said == (
         "Error: decode needs a collection with mechanism rappor, local-hash, local-hash-longitudinal or "
-        "prefix-tree, got carrier with k-rr, whose values cannot change later; use deniable rollup carrier\n"
+        "prefix-tree, got carrier with k-rr, whose values cannot change later; use rollup\n"
     )
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "cannot be read: No such file or directory"),
         (b"\xff", "must be text in UTF-8, byte 0 is not"),
         (b"\n\n", "must have 1 to 1000000 lines, got 0"),
         (
             b"secret\n\nb\nsecret\n",
-            "lines must be distinct, line 4 repeats line 1; sort -u keeps one of each",
+            "must have distinct lines, line 4 repeats line 1; sort -u keeps one of each",
         ),
         (b"".join(b"%d\n" % i for i in range(1_000_001)), "must have 1 to 1000000 lines, got 1000001"),
     ],
-    ids=["absent", "bytes", "empty", "twice", "many"],
+    ids=["bytes", "empty", "twice", "many"],
 )
 def test_unfit_file_of_candidates_is_refused_without_its_content(
-    past: Past, content: bytes | None, expected: str
+    past: Past, content: bytes, expected: str
 ) -> None:
-    if content is not None:
-        Path("other.txt").write_bytes(content)
+    Path("other.txt").write_bytes(content)
     ended = run_decode(*PERIOD, file="other.txt")
     assert (ended.exit_code, ended.stdout, past.asked) == (1, "", [])
     assert re.fullmatch(rf"Error: --candidates other.txt:? {re.escape(expected)}\n", ended.stderr)
@@ -282,8 +325,9 @@ def test_unfit_file_of_candidates_is_refused_without_its_content(
 )
 def test_a_bad_period_is_wrong_usage(past: Past, period: tuple[str, ...], expected: str) -> None:
     for ended in (run_rollup("carrier", *period), run_decode(*period)):
-        assert (ended.exit_code, ended.stdout, past.asked) == (2, "", [])
-        assert expected in ended.stderr
+        status, said = refused(ended)
+        assert (status, ended.stdout, past.asked) == (2, "", [])
+        assert expected in said
 
 
 def test_help_states_the_default_of_each_command() -> None:
@@ -336,8 +380,8 @@ def test_a_tree_of_even_counts_finds_nothing_and_says_from_which_share_on(past: 
     assert ended.exit_code == 0, ended.output
     lines = ended.stdout.splitlines()
     assert re.fullmatch("1[0-9]{5} reports on 2 levels, 0 texts found among 13 tested;", lines[0])
-    assert lines[2].startswith("1.000000 +- 0.000000  of all reports are none of these texts")
-    assert re.fullmatch(r"with so many reports, texts are found from a share of about 0.00\d\d on", lines[3])
+    told = r"texts of the alphabet are found from a share of about 0.00\d\d on"
+    assert re.fullmatch(rf"with so many reports, {told}, at the default rate of 5 %", lines[2])
     assert ended.stderr.splitlines()[0] == MESSAGES[0].format("tree")
     as_json = CliRunner().invoke(decode, ["tree", "--grow", "--alphabet", "abc", *PERIOD, "--json"])
     record = json.loads(as_json.stdout)
@@ -364,15 +408,68 @@ def test_a_tree_with_too_few_reports_is_not_grown(past: Past) -> None:
         (["tree", "--grow", "--alphabet", ""], 0, ""),
         (
             ["destination", "--grow"],
-            1,
+            2,
             "--grow needs a collection with mechanism prefix-tree, got dest",
         ),
-        (["carrier", "--candidates", "words.txt"], 1, "local-hash-longitudinal or prefix-tree, got carrier"),
-        (["tree", "--candidates", "words.txt"], 1, "candidates must be distinct in their first 2 bytes"),
+        (["carrier", "--candidates", "words.txt"], 2, "local-hash-longitudinal or prefix-tree, got carrier"),
+        (["tree", "--candidates", "words.txt"], 2, "candidates must differ in their first 2 bytes"),
     ],
 )
 def test_what_cannot_be_grown_is_refused(past: Past, options: list[str], status: int, message: str) -> None:
     Path("deniable.yaml").write_text(WHOLE + TREE)
     ended = CliRunner().invoke(decode, [*options, *PERIOD])
-    assert ended.exit_code == status, ended.output
-    assert message in ended.output
+    assert refused(ended)[0] == status, ended.output
+    assert message in refused(ended)[1]
+
+
+def test_found_texts_whose_interval_reaches_0_are_marked() -> None:
+    """The second one passed its test so narrowly that its share may be 0."""
+    column = np.array
+    found = FoundTexts(
+        [b"news", b"weathp"],
+        column([True, False]),
+        column([0.08, 0.0]),
+        column([0.001, 0.0008]),
+        column([0.078, 0.0]),
+        column([0.082, 0.0036]),
+        (0.9, 0.005),
+        column([3000, 3000]),
+        50,
+        0.05,
+    )
+    lines = found_table(found, PrefixTree.from_epsilon((2, 6), 4.0)).splitlines()
+    assert lines[2:5] == [
+        "0.080000 +- 0.001000  [0.078000, 0.082000]   news",
+        "0.000000 +- 0.000800  [0.000000, 0.003600] ? weathp...",
+        "? 1 of them may be false: they passed the test so narrowly that their shares may be 0",
+    ]
+    assert lines[1] == "of those found, at most 5 % are expected to be false; 95 % intervals"
+
+
+@pytest.mark.parametrize(("rate", "said"), [(0.999999999, "99.9999999 %"), (1e-300, "1e-298 %")])
+def test_a_rate_next_to_its_ends_is_not_rounded_to_them(rate: float, said: str) -> None:
+    none = np.zeros(0)
+    reports = np.array([3000, 3000])
+    found = FoundTexts([], none.astype(bool), none, none, none, none, (1.0, 0.0), reports, 50, rate)
+    lines = found_table(found, PrefixTree.from_epsilon((2, 6), 4.0)).splitlines()
+    assert lines[1].startswith(f"of those found, at most {said} are expected")
+
+
+def test_texts_with_a_cut_character_are_in_quotes_with_their_bytes() -> None:
+    shown = {
+        b"news": "news",
+        b"weatp\xe8": r"'weatp\xe8'",
+        b"whhh\x10\xef": r"'whhh\x10\xef'",
+        b"a\\xe8\xe8": r"'a\\xe8\xe8'",
+        b"it's\xe6": r"'it\'s\xe6'",
+        b" a": "' a'",
+        "née".encode() + b"\xe6\x97": r"'née\xe6\x97'",
+    }
+    assert {each: printable_text(each) for each in shown} == shown
+
+
+def test_period_without_windows_is_not_to_be_longer(past: Past) -> None:
+    past.is_empty = True
+    assert run_rollup("carrier", *PERIOD).stderr.endswith(
+        "give a period of which there are final windows that the topic or the files still keep\n"
+    )

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -19,7 +20,17 @@ from aggregator.records.estimate import (
     PairRecord,
     encode_estimate,
 )
-from deploy.query.watch import TABLE_FRAME, EveryEstimate, _print_line, number_table_of, table_of
+from deploy.query.watch import (
+    CAPTION,
+    TABLE_FRAME,
+    EveryEstimate,
+    _print_line,
+    number_table_of,
+    table_of,
+    without_values,
+)
+from estimators.collection import Collection, GrowthRule
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.deploy.estimates import record
 
 
@@ -36,8 +47,26 @@ def test_the_table_is_ordered_by_frequency_with_intervals() -> None:
         "window from 1970-01-01 00:01:00Z",
     ]
     rows = [line.split("│") for line in lines if "%" in line][1:]
-    assert [cell.strip() for cell in rows[0][1:-1]] == ["[red]B6", "70.00%", "68.00% – 72.00%", "8,400"]
+    assert [cell.strip() for cell in rows[0][1:-1]] == ["[red]B6", "70.00%", "68.00% – 72.00%", "", "8,400"]
     assert [row[1].strip() for row in rows] == ["[red]B6", "AA", "9E"]
+
+
+def test_intervals_for_all_values_are_beside_those_of_one() -> None:
+    both = msgspec.structs.replace(record(["AA"], [0.7]), low_all=[0.66], high_all=[0.74])
+    row = next(line for line in shown(both) if "AA" in line)
+    assert [cell.strip() for cell in row.split("│")[3:5]] == ["68.00% – 72.00%", "66.00% – 74.00%"]
+
+
+def test_found_texts_are_new_in_five_windows_and_cut_ones_end_in_dots() -> None:
+    """A record's windows last 60 s: the text found at 0 is new until the window from 300 on."""
+    for start, is_new in ((240, True), (300, False)):
+        grown = record(["weathe", "news", "maps"], [0.5, 0.3, 0.2], window_start=start)
+        grown = msgspec.structs.replace(grown, window_end=start + 60, discovered_at=[0, 0, None])
+        output = io.StringIO()
+        Console(file=output, width=100).print(table_of(grown, 10, longest=6))
+        rows = [line.split("│")[1].strip() for line in output.getvalue().splitlines() if " – " in line]
+        mark = " (new)" if is_new else ""
+        assert rows == [f"weathe...{mark}", f"news{mark}", "maps"]
 
 
 def test_independence_of_a_pair_is_below_its_table() -> None:
@@ -77,7 +106,7 @@ def test_final_estimate_is_marked_and_other_has_a_row() -> None:
     known = shown(record(["AA"], [0.7], final=True, other=Other(0.3, 0.1, 0.125, 0.5)))
     assert known[0].strip().endswith("final")
     row = [cell.strip() for cell in known[-2].split("│")[1:-1]]
-    assert row == ["(other)", "30.00%", "12.50% – 50.00%", ""]
+    assert row == ["(other)", "30.00%", "12.50% – 50.00%", "", ""]
     assert "unknown" in shown(record(["AA"], [0.7], other=Other(0.3, 0.1)))[-2]
 
 
@@ -140,3 +169,35 @@ def test_number_is_shown_by_its_mean_and_quantiles() -> None:
     assert lines[2].strip() == "old since 1970-01-01 00:03:00Z"
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "–" in line]
     assert rows == [["mean", "12.346", "11.5 – 13.25"], ["quantile 0.5", "11", "10 – 12"]]
+
+
+def test_names_that_a_terminal_hides_are_quoted() -> None:
+    rows = [line for line in shown(record(["", "AA\x1b[2J", "JFK"], [0.5, 0.4, 0.1])) if " – " in line]
+    assert [row.split("│")[1].strip() for row in rows] == ['""', "'AA\\x1b[2J'", "JFK"]
+
+
+def test_a_list_that_lacks_strings_is_named_below_its_table() -> None:
+    figures = {"chi_square_ratio": 3.8, "chi_square_limit": 1.27}
+    lines = shown(record(["AA"], [0.7], diagnostics=figures))
+    end = next(place for place, line in enumerate(lines) if line.startswith("└"))
+    assert " ".join(" ".join(lines[end + 1 :]).split()) == (
+        "the list is incomplete: reports have bits that no listed string explains (chi-square ratio 3.80, "
+        "above 1.27); deniable decode carrier --candidates FILE tries other strings"
+    )
+    assert len(lines[end + 1 :]) <= CAPTION
+    complete = shown(record(["AA"], [0.7], diagnostics={**figures, "chi_square_ratio": 1.27}))
+    assert complete[-1].startswith("└")
+
+
+def test_one_report_is_no_plural() -> None:
+    assert shown(record(["AA"], [1.0], reports=1))[0].strip() == "carrier: 1 report, provisional"
+
+
+def test_a_collection_without_values_says_what_to_do() -> None:
+    tree = Collection("search", PrefixTree.from_epsilon((1, 2), 2.0))
+    assert without_values(tree) == (
+        "search has no candidates, so no shares are estimated: deniable decode search --grow --last 1d finds "
+        "frequent texts of the past; with a section grow in the collection file, workers list what they find"
+    )
+    growing = without_values(replace(tree, growth=GrowthRule(5, 0.05)))
+    assert growing.startswith("no text is listed now; what growing finds is listed from the next window")

@@ -65,7 +65,10 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     broker, worker = again.children()
     os.kill(worker, signal.SIGKILL)
     assert again.process.wait(60) == 1
-    assert "Error: the worker was ended by signal 9; the end of " in again.output()
+    assert (
+        "Error: the worker was ended by signal 9; start deniable dev again to go on; the end of "
+        in again.output()
+    )
     assert wait_until(lambda: state_of(broker) == "Z")
 
 
@@ -96,7 +99,10 @@ def test_edge_and_relay_run_with_it_and_an_edit_reaches_them(
     relay = next(pid for pid in again.children() if "\0relay\0" in Path(f"/proc/{pid}/cmdline").read_text())
     os.kill(relay, signal.SIGKILL)
     assert again.process.wait(60) == 1
-    assert "Error: the relay was ended by signal 9; the end of " in again.output()
+    assert (
+        "Error: the relay was ended by signal 9; start deniable dev again to go on; the end of "
+        in again.output()
+    )
 
 
 def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
@@ -141,11 +147,11 @@ def test_files_of_the_folder_are_not_run(
     assert "a file of the user was run" not in running.output()
 
 
-def refused(folder: Path, environment: Mapping[str, str], *options: str) -> str:
+def refused(folder: Path, environment: Mapping[str, str], *options: str, status: int = 1) -> str:
     command = [sys.executable, "-m", "deploy", "dev", *options]
     run = {**os.environ, **environment, "PYTHONPATH": os.getcwd()}
     done = subprocess.run(command, cwd=folder, env=run, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == status
     assert done.stderr.count("\n") == 1
     return done.stderr
 
@@ -177,10 +183,10 @@ def test_another_kafka_and_a_used_port_are_refused(tmp_path: Path, environment: 
 @pytest.mark.slow
 def test_ports_must_differ(tmp_path: Path, environment: Mapping[str, str]) -> None:
     port = environment["DENIABLE_KAFKA__BOOTSTRAP_SERVERS"].partition(":")[2]
-    said = refused(tmp_path, environment, "--web-port", port)
+    said = refused(tmp_path, environment, "--web-port", port, status=2)
     assert said == f"Error: --web-port must not be Kafka's port, got {port} for both; 0 takes a free one\n"
     (tmp_path / "deniable.yaml").write_text("edge: {}\nrelay: {delivery_seconds: 2}\n" + FILE)
-    said = refused(tmp_path, environment, "--edge-port", "8321")
+    said = refused(tmp_path, environment, "--edge-port", "8321", status=2)
     assert said == "Error: --edge-port must not be --web-port, got 8321 for both; 0 takes a free one\n"
 
 

@@ -77,8 +77,9 @@ def counted(
     return record
 
 
-@pytest.mark.broker
 @pytest.mark.all
+@pytest.mark.nightly
+@pytest.mark.broker
 def test_another_epsilon_counts_and_the_former_one_needs_fresh(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
 ) -> None:
@@ -113,6 +114,7 @@ def test_another_epsilon_counts_and_the_former_one_needs_fresh(
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 @pytest.mark.broker
 def test_a_new_name_and_another_collection_count(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None

@@ -68,12 +68,12 @@ def closed(start: int, least: int, fingerprint: int = SHORT.fingerprint) -> Clos
 
 def test_the_newest_closed_window_has_the_epsilon_of_its_smallest_order():
     shuffle = HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, 0.5)
-    registry = CollectorRegistry()
-    gauges = ShuffledEpsilons(NAMES, {SHORT.fingerprint: shuffle}, registry)
+    registry, now = CollectorRegistry(), [0.0]
+    gauges = ShuffledEpsilons(NAMES, {SHORT.fingerprint: shuffle}, registry, lambda: now[0])
     labels = {"collection": "short"}
     value = registry.get_sample_value
     assert value("deniable_epsilon_shuffled", labels) is None
-    for window in (closed(60, 3000), closed(60, 2000), closed(60, 9000), closed(0, 5)):
+    for window in (closed(60, 3000), closed(60, 2000), closed(60, 9000), closed(0, 4000)):
         gauges.closed(window)
     gauges.closed(closed(60, 2000, LONG.fingerprint))  # memoized: it has no such epsilon
     assert value("deniable_relay_shuffled_reports_honest", labels) == 1000
@@ -82,6 +82,23 @@ def test_the_newest_closed_window_has_the_epsilon_of_its_smallest_order():
     assert value("deniable_epsilon_shuffled", {"collection": "long"}) is None
     gauges.closed(closed(120, 90))
     assert value("deniable_relay_shuffled_reports_honest", labels) == 45
+    now[0] = 1000.0  # nothing closed since: the newest one stays
+    assert value("deniable_relay_shuffled_reports_honest", labels) == 45
+
+
+def test_a_scrape_every_five_minutes_sees_the_smallest_order_of_every_window():
+    """Also of windows that close together, or in a partition that lags behind."""
+    shuffle = HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, 0)
+    registry, now = CollectorRegistry(), [0.0]
+    gauges = ShuffledEpsilons(NAMES, {SHORT.fingerprint: shuffle}, registry, lambda: now[0])
+    labels = {"collection": "short"}
+    for start, least in ((0, 300), (60, 50), (120, 700), (180, 900)):
+        gauges.closed(closed(start, least))
+    now[0] = 200.0
+    gauges.closed(closed(120, 100))
+    for seconds, least in ((300, 50), (301, 100), (500, 100), (501, 900)):
+        now[0] = float(seconds)
+        assert registry.get_sample_value("deniable_relay_shuffled_reports_honest", labels) == least
 
 
 def test_closed_windows_have_the_smallest_order_of_all_their_releases():

@@ -47,7 +47,8 @@ def test_closed_port_is_named_with_what_to_do(closed: str) -> None:
         probe(Cluster(closed))
     assert str(caught.value) == (
         f"no Kafka broker answers ({closed}: Connection refused); start one with deniable dev, which "
-        "keeps its data, or with deniable broker; or name an existing one with --bootstrap-servers HOST:PORT"
+        "keeps its data, or with deniable broker; or name an existing one in "
+        "kafka.bootstrap_servers, or with --bootstrap-servers HOST:PORT"
     )
 
 

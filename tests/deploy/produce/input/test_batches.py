@@ -67,10 +67,12 @@ def test_csv_roundtrips() -> None:
     )
 
 
-def test_short_csv_rows_are_skipped_and_long_ones_taken() -> None:
+def test_short_and_long_csv_rows_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    """A decimal comma makes a row too long, and its value another one."""
     feed = csv()
-    assert read(feed, "x,value\n1,AA\n2\n3,B6,more\n") == (["AA", "B6"], None)
-    assert (feed.used, feed.skipped) == (2, 1)
+    assert read(feed, "x,value\n1,AA\n2\n3,1,5\n4,B6\n") == (["AA", "B6"], None)
+    assert (feed.used, feed.skipped) == (2, 2)
+    assert "line 4 skipped: it has 3 fields, the first line 2\n" in capsys.readouterr().err
 
 
 def test_report_is_sent_for_any_text() -> None:
@@ -185,6 +187,11 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
     ("text", "words"),
     [
         (f"{CANARY}\nx\n", "the input has no column 'value'; its first line must name the columns"),
+        (
+            f'{{"value": "{CANARY}", "x": 1}}\n',
+            "the input has no column 'value'; for JSON lines give --format jsonl",
+        ),
+        ('{"value":1}\n', "the input has no column 'value'; for JSON lines give --format jsonl"),
         ("values\nx\n", "the input has no column 'value'; did you mean 'values'?"),
         ("", "the input is empty; its first line must name the columns"),
         (f"value,x,value\n{CANARY},1,2\n", "the input has 2 columns 'value'; rename all but one"),

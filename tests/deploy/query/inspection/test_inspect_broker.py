@@ -15,6 +15,7 @@ from kafka import KafkaProducer
 
 from aggregator.records.estimate import encode_estimate
 from tests.support.deploy.estimates import record
+from tests.support.deploy.terminal import read_to_end
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 
@@ -169,11 +170,11 @@ def on_a_terminal(deployment: Deployment, *arguments: str) -> str:
     ours, theirs = os.openpty()
     try:
         command = [sys.executable, "-m", "deploy", *arguments]
-        subprocess.run(command, stdout=theirs, cwd=deployment.folder, timeout=60, check=True)
-        return os.read(ours, 10_000).decode()
+        with open(theirs, "wb") as stdout:
+            subprocess.run(command, stdout=stdout, cwd=deployment.folder, timeout=60, check=True)
+        return read_to_end(ours)
     finally:
         os.close(ours)
-        os.close(theirs)
 
 
 def test_watch_on_a_terminal_says_that_figures_are_old(deployment: Deployment) -> None:

@@ -1,7 +1,7 @@
 """One line of `inspect`: what a record says, and of a damaged one nothing of what it holds."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,8 +15,9 @@ from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
 from deploy.query.inspection.records import READERS, fields_of, line_of
 from deploy.query.inspection.rows import Inspection
-from estimators.collection import Collection
+from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.rappor import Rappor
 from producers import wire
 from producers.transport.publication import encode_publication, publication_of
@@ -29,6 +30,8 @@ from tests.support.relay.logs import KEYS, settings_of
 
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 2.0), ("AA", "B6", "9E"), other=True)
 PLACE = Collection("place", Rappor.from_probabilities(16, 2, 3, 0.25, 0.35, 0.65), candidates=("JFK",))
+PAIR = Field("os", ("a", "b"), False), Field("page", ("x", "y", "z", "w"), False)
+ROUTE = Collection("route", OneHotPair.from_epsilon(2, 4, 2.0), pair_labels(*PAIR), fields=PAIR)
 KNOWN = {each.fingerprint: each for each in (CARRIER, PLACE)}
 TIME_MS = 1_767_225_600_123
 PLACED = {"partition": 3, "offset": 7, "time": "2026-01-01T00:00:00.123Z"}
@@ -81,6 +84,18 @@ def test_rappor_payload_is_printed_as_hex_rows() -> None:
     assert "8001" not in json.dumps(said("reports", stored))
     shown = said("reports", stored, payload=True)
     assert (shown["mechanism"], shown["cohort"], shown["payload"]) == ("rappor", 2, ["8001", "00ff"])
+
+
+def test_a_pack_of_bits_has_the_mechanism_of_its_collection() -> None:
+    pair = pack_of(ROUTE, [0x03])
+    forged = replace(pack_of(CARRIER, [0]), fingerprint=ROUTE.fingerprint)
+    for pack, known, name in (
+        (pair, {ROUTE.fingerprint: ROUTE}, "one-hot-pair"),
+        (pair, {}, "rappor"),
+        (forged, {ROUTE.fingerprint: ROUTE}, "k-rr"),
+    ):
+        shown = fields_of("reports", Inspection(known, payload=False), 3, Stored(wire.encode(pack)))
+        assert shown["mechanism"] == name
 
 
 def test_collection_that_the_file_lacks_has_no_name() -> None:
