@@ -18,11 +18,14 @@ class ClientLimits(NamedTuple):
     per_window : reports, >= 1.
     budget : epsilon, delta and seconds of a period; None for no budget.
     per_period : returns the reports that the budget allows, None for any number; may compute for seconds.
+    changes : how often a client's reports show another hash bucket, at most; None for any number, and for
+        mechanisms other than longitudinal local hashing.
     """
 
     per_window: int
     budget: tuple[float, float, int] | None
     per_period: Callable[[], int | None]
+    changes: int | None = None
 
 
 class Deployment(NamedTuple):

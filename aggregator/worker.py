@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -213,9 +213,9 @@ async def _follow(
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
     collections = deployment.collections.values()
 
-    def show_changes(name: str, changes: Sequence[ShareChange]) -> None:
+    def show_changes(name: str, changes: Sequence[ShareChange], newest: Mapping[str, float]) -> None:
         metrics.changes.show(name, changes)
-        web.page.show_changes(name, changes)
+        web.page.show_changes(name, changes, newest)
 
     while True:
         watch = ChangeWatch(collections, show_changes)
@@ -232,4 +232,6 @@ async def _follow(
                 tasks.create_task(watch.run(deployment.cluster, deployment.topics))
         except* (KafkaError, OSError) as failure:
             log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
+        except* Exception as failure:  # else the page would stand still, and nothing would say why
+            log.error("estimates cannot be followed, trying again", exc_info=failure.exceptions[0])
         await asyncio.sleep(timing.retry)

@@ -8,6 +8,7 @@ Rule 3: a window that may lack records deleted uncounted gets no final estimate.
 Rule 4: a window that a partition has begun to delete is not estimated again: its counts are incomplete.
 Rule 5: a final estimate is published together with its counts. A final window with too few reports for an
 estimate publishes its counts alone: many such windows together may have enough.
+Rule 6: before a window of a collection that is grown is estimated, all final windows before it are looked at.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +24,8 @@ import structlog
 
 from aggregator.estimation import window_estimate
 from aggregator.estimation.counts_reader import CountsReader
+from aggregator.estimation.empty_record import empty_record_of
+from aggregator.estimation.growing import GrowingTexts
 from aggregator.estimation.lost_windows import LostWindows
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.estimation.window_states import window_states
@@ -30,6 +34,7 @@ from aggregator.ledger.row_keys import Window
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.final_window import FinalWindow
+from aggregator.records.known_texts import KnownTexts
 from aggregator.topics.partition_reader import RowReader
 from estimators.collection import Collection
 
@@ -73,6 +78,7 @@ class Estimator:
     metrics : of the worker.
     pause_seconds : between two searches for windows to estimate, >= 0.
     behind_seconds : age of the counts from which on a worker catches up, > 0.
+    growing : the texts of those collections that are grown at final windows, by fingerprint.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class Estimator:
         metrics: WorkerMetrics,
         pause_seconds: float = 2.0,
         behind_seconds: float = 20.0,
+        growing: Mapping[int, GrowingTexts] = MappingProxyType({}),
     ) -> None:
         self.collections = collections
         self.partitions = partitions
@@ -92,10 +99,12 @@ class Estimator:
         self.metrics = metrics
         self.pause_seconds = pause_seconds
         self.behind_seconds = behind_seconds
+        self.growing = growing
         self.merged = MergedCounts()
         self.caught_up = False
         self._early_at = 0.0  # when early estimates go on, on the monotonic clock
-        self._unsettled: set[Window] = set()
+        # After a rebuild, what was published may have no counts at all any more.
+        self._unsettled = {window for window in published if window[0] in collections}
         self._results: dict[Window, WindowResult] = {}
         self._drained: dict[Window, WindowResult] = {}
 
@@ -137,30 +146,34 @@ class Estimator:
             newest = self.published.get(window, NOTHING)
             enough = self.merged.reports(window) >= self.collections[window[0]].minimum_reports
             has_changed = not newest.final or packs != newest.packs
-            if packs and (has_changed if final else packs > newest.packs and enough):
+            if (packs or newest.packs) and (has_changed if final else packs > newest.packs and enough):
                 wanted.append((window, final))
-            elif closed or not packs:
+            elif closed or not (packs or newest.packs):
                 self._unsettled.discard(window)
         return sorted(wanted, key=self._turn)
 
     def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
         """Estimate one window, if it holds enough reports; None if no estimate fits its counts.
 
-        After a rebuild has found fewer packs than were published, any number is enough: else the former
-        figures would stay the newest.
+        After a rebuild has found fewer packs than were published, any number is enough, even none: else the
+        former figures would stay the newest.
         """
-        collection = self.collections[window[0]]
+        growing = self.growing.get(window[0])
+        collection = growing.listing(window[1]) if growing else self.collections[window[0]]
         has_shrunk = self.merged.packs(window) < self.published.get(window, NOTHING).packs
         try:
             totals = self.merged.totals(window, collection)
             records: Sequence[EstimateRecord] = ()
-            if totals.reports >= collection.minimum_reports or has_shrunk:
+            if not totals.packs:
+                records = [empty_record_of(collection, window[1], totals)]
+            elif totals.reports >= collection.minimum_reports or has_shrunk:
                 with self.metrics.estimate_seconds.time():
                     result = window_estimate.estimate(collection, totals)
                 if final and collection.publish_all:
                     records = window_estimate.records_of(collection, window[1], totals, result, final=True)
                 else:
                     records = [window_estimate.record_of(collection, window[1], totals, result, final=final)]
+                records = [growing.dated(each) for each in records] if growing else records
         except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
             self.metrics.estimate_failures.labels(collection.name).inc()
@@ -180,6 +193,11 @@ class Estimator:
     def drained_notes(self) -> dict[Window, row_values.Published]:
         """What the ledger must remember of the results drained last."""
         return {window: each.note for window, each in self._drained.items()}
+
+    def drained_texts(self) -> dict[int, KnownTexts]:
+        """What growing knows, by fingerprint, where that has changed since the last call."""
+        drained = {fingerprint: growing.drain() for fingerprint, growing in self.growing.items()}
+        return {fingerprint: known for fingerprint, known in drained.items() if known is not None}
 
     def show_published(self) -> None:
         """Update metrics for the results drained and windows forgotten last, now committed."""
@@ -213,6 +231,7 @@ class Estimator:
             began = time.monotonic()
             if self._waiting_bytes() > MOST_WAITING_BYTES or (not final and began < self._early_at):
                 break
+            await self._look_before(window)
             result = await asyncio.get_running_loop().run_in_executor(
                 _THREADS, partial(self.estimate_window, window, final=final)
             )
@@ -227,15 +246,36 @@ class Estimator:
                     is_revision=final and self._has_left_final(window),
                 )
                 self.published[window] = note
+                if window[0] in self.growing and result.counts is not None:
+                    self.growing[window[0]].add(window[1], result.counts.counts)
             if not final and self._is_behind(time.time()):
                 ended = time.monotonic()
                 self._early_at = ended + BEHIND_REST * (ended - began)
         self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 
-    def _turn(self, due: tuple[Window, bool]) -> tuple[bool, int, int]:
+    async def _look_before(self, window: Window) -> None:
+        """Look for texts at the final windows before this one that were not looked at yet."""
+        growing = self.growing.get(window[0])
+        while growing is not None and (start := growing.next_look(window[1])) is not None:
+            found = await asyncio.get_running_loop().run_in_executor(_THREADS, self._look, growing, start)
+            growing.note(start, found)
+
+    def _look(self, growing: GrowingTexts, start: int) -> list[bytes]:
+        name = growing.collection.name
+        try:
+            with self.metrics.growing_seconds.time():
+                return growing.look(start)
+        except (ValueError, ArithmeticError, IndexError) as error:
+            log.error("no texts found", collection=name, window_start=start, error=str(error))
+            self.metrics.estimate_failures.labels(name).inc()
+            return []
+
+    def _turn(self, due: tuple[Window, bool]) -> tuple[bool, bool, int, int]:
+        """Final ones first; then those for which no other one waits seconds; then by revision and time."""
         window, final = due
-        return not final, 0 if final else self.published.get(window, NOTHING).revision, window[1]
+        revision = 0 if final else self.published.get(window, NOTHING).revision
+        return not final, window[0] in self.growing, revision, window[1]
 
     def _is_behind(self, now: float) -> bool:
         """Whether some partition is counted until long before `now`, unix seconds."""

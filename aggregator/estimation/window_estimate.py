@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from aggregator.estimation.empty_record import empty_record_of
 from aggregator.estimation.pair_record import pair_record
 from aggregator.records.estimate import (
-    RECORD_VERSION,
     Bit,
     EstimateRecord,
     NumberMean,
@@ -27,7 +27,7 @@ from estimators.frequency import krr as krr_estimate
 from estimators.frequency import remainder
 from estimators.frequency.estimate import Estimate
 from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.number import estimate_number
+from estimators.frequency.number import estimate_number, unbiased_mean
 from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -54,9 +54,14 @@ def estimate(collection: Collection, window: WindowCounts) -> Estimate:
         case FunctionPool() as mechanism:
             return decode_hashed(window.counts[0], collection.candidates, mechanism, collection.hash_key)
         case PrefixTree() as mechanism:
-            return decode_listed(window.counts, collection.candidates, mechanism, collection.hash_key)
+            found = collection.found
+            return decode_listed(
+                window.counts, collection.candidates, mechanism, collection.hash_key, found=found
+            )
         case OneHotPair() as mechanism:
-            return decode_pair(window.counts, window.cohort_sizes, mechanism)
+            return decode_pair(
+                window.counts, window.cohort_sizes, mechanism, may_lack_bit=collection.may_lack_bit
+            )
         case HotRappor() as mechanism:
             return decode_hot(window.counts, window.cohort_sizes, mechanism)
         case PairKRR() as mechanism:
@@ -107,20 +112,10 @@ def _record(
     labels = collection.labels()
     misfit = result.misfit
     shown, so_far = np.sort(parts[part - 1]), np.concatenate(parts[:part])
-    return EstimateRecord(
-        version=RECORD_VERSION,
-        collection=collection.name,
-        fingerprint=f"{collection.fingerprint:016x}",
-        window_start=window_start,
-        window_end=collection.window_end(window_start),
-        revision=window.packs,
+    return msgspec.structs.replace(
+        empty_record_of(collection, window_start, window),
         final=final,
-        reports=window.reports,
-        packs=window.packs,
-        rejected=window.rejected,
-        mechanism=collection.mechanism.name,
         estimator=result.estimator,
-        epsilon=collection.mechanism.epsilon,
         values=[labels[i] for i in shown],
         frequency=result.frequency[shown].tolist(),
         count=(result.frequency[shown] * window.reports).tolist(),
@@ -133,7 +128,7 @@ def _record(
         diagnostics=result.diagnostics,
         part=part,
         parts=len(parts),
-        mean=_mean(result),
+        mean=_mean(collection, window, result),
         quantiles=[NumberQuantile(each.level, each.value, each.low, each.high) for each in result.quantiles],
         pair=pair_record(collection, result, shown),
         misfit_error=misfit.std_error[shown].tolist() if misfit else [],
@@ -145,9 +140,12 @@ def _record(
     )
 
 
-def _mean(result: Estimate) -> NumberMean | None:
-    mean = result.mean
-    return None if mean is None else NumberMean(mean.value, mean.std_error, mean.low, mean.high)
+def _mean(collection: Collection, window: WindowCounts, result: Estimate) -> NumberMean | None:
+    mean, mechanism = result.mean, collection.mechanism
+    if mean is None or not isinstance(mechanism, SquareWave):
+        return None
+    unbiased = unbiased_mean(window.counts[0], mechanism)
+    return NumberMean(mean.value, mean.std_error, mean.low, mean.high, *unbiased)
 
 
 def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> Iterator[Places]:

@@ -1,34 +1,23 @@
 """Frequent texts of past windows of a prefix tree, found without candidates."""
 
 import msgspec
-import numpy as np
 
-from aggregator.history.rollup import WindowCoverage
+from aggregator.estimation.growing import grown
+from aggregator.history.rollup import PastRecord, WindowCoverage, past_fields
 from aggregator.history.window_reader import Joined
 from estimators.collection import Collection
-from estimators.decoding.hashed.growth.alphabet import alphabet_of
-from estimators.decoding.hashed.growth.grow import FoundTexts, grow
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.rollup import client_overlap
-
-RECORD_VERSION = 1
+from estimators.decoding.hashed.growth.grow import FoundTexts
+from estimators.mechanisms.hashing.prefix_tree import shown_text
+from estimators.rollup.one_thread import one_blas_thread
 
 
-class GrowthRecord(msgspec.Struct, frozen=True):
+class GrowthRecord(PastRecord, frozen=True):
     """What was found in a period, for programs: one JSON object.
 
-    Arrays have an entry for each text, the most frequent first; `found` is null if there are fewer reports
-    than minimum_reports.
+    Arrays have an entry for each text, the largest estimate before the selection first (`frequency` takes the
+    selection into account); `found` is null if there are fewer reports than minimum_reports.
     """
 
-    version: int
-    collection: str
-    fingerprint: str
-    window_seconds: int
-    coverage: WindowCoverage
-    reports: int
-    packs: int
-    rejected: int
     rate: float
     found: "FoundRecord | None"
 
@@ -41,6 +30,8 @@ class FoundRecord(msgspec.Struct, frozen=True):
     texts : in UTF-8; a character that the last level cuts is written as its bytes.
     whole : False for the beginnings of one or several texts, as long as the last level.
     frequency, std_error, low, high : as of FoundTexts.
+    significant : whether the interval excludes 0. A text is found because it passed a threshold; where that
+        alone may explain its estimate, the interval reaches 0, and such texts are the ones that may be false.
     unexplained, unexplained_error : share of reports with none of the texts, and its standard error.
     tested : texts that the last level tested.
     level_reports : of each level.
@@ -52,28 +43,22 @@ class FoundRecord(msgspec.Struct, frozen=True):
     std_error: list[float]
     low: list[float]
     high: list[float]
+    significant: list[bool]
     unexplained: float
     unexplained_error: float
     tested: int
     level_reports: list[int]
 
 
-def shown_text(found: bytes) -> str:
-    """Return a found text for people; a character that was cut is written as its bytes."""
-    return found.decode("utf-8", "backslashreplace")
-
-
-def grow_windows(
-    collection: Collection, mechanism: PrefixTree, joined: Joined, alphabet: str, rate: float
-) -> FoundTexts | None:
+@one_blas_thread()
+def grow_windows(collection: Collection, joined: Joined, alphabet: str, rate: float) -> FoundTexts | None:
     """Grow the tree from the counts of joined windows; None with fewer reports than minimum_reports.
 
     Errors are also valid if the same clients report in every window, as `shared` of a roll-up.
 
     Parameters
     ----------
-    collection : of the windows.
-    mechanism : its own.
+    collection : of the windows, a prefix tree.
     joined : counts of the windows.
     alphabet : characters of the texts; empty for any.
     rate : largest expected share of false texts among those found, in (0, 1).
@@ -84,9 +69,7 @@ def grow_windows(
     """
     if joined.counts.reports < collection.minimum_reports:
         return None
-    overlap = client_overlap(np.array(list(joined.reports.values()), np.int64))
-    symbols = alphabet_of(alphabet)
-    return grow(joined.counts.counts, mechanism, collection.hash_key, symbols, rate, overlap)
+    return grown(collection, joined.counts.counts, list(joined.reports.values()), alphabet, rate)
 
 
 def growth_record(
@@ -94,14 +77,7 @@ def growth_record(
 ) -> GrowthRecord:
     """Put what was found into its record."""
     return GrowthRecord(
-        version=RECORD_VERSION,
-        collection=collection.name,
-        fingerprint=f"{collection.fingerprint:016x}",
-        window_seconds=collection.window_seconds,
-        coverage=coverage,
-        reports=joined.counts.reports,
-        packs=joined.counts.packs,
-        rejected=joined.counts.rejected,
+        **past_fields(collection, coverage, joined),
         rate=rate,
         found=None if found is None else _found_record(found),
     )
@@ -116,6 +92,7 @@ def _found_record(found: FoundTexts) -> FoundRecord:
         std_error=found.std_error.tolist(),
         low=found.low.tolist(),
         high=found.high.tolist(),
+        significant=found.significant.tolist(),
         unexplained=share,
         unexplained_error=error,
         tested=found.tested,

@@ -1,4 +1,4 @@
-"""Times and periods, as people and programs write them."""
+"""Times, periods and counts, as people and programs write them."""
 
 import re
 import reprlib
@@ -30,6 +30,11 @@ class Period(NamedTuple):
         """Number of windows entirely within."""
         whole = self.whole_windows(window_seconds)
         return (whole.end - whole.start) // window_seconds
+
+
+def number_of(count: int, thing: str, form: str = "") -> str:
+    """Return a count with its noun, singular or plural; `form` is the format of the count, such as `,`."""
+    return f"{count:{form}} {thing}{'' if count == 1 else 's'}"
 
 
 def period_of(start: str, end: str) -> Period:

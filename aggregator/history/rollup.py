@@ -1,10 +1,12 @@
 """Roll-ups: counts of many windows summed, and estimated under two assumptions about who reported."""
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
 from aggregator.estimation import window_estimate
-from aggregator.history.periods import Period, gaps, merged
+from aggregator.history.periods import Period, gaps, merged, number_of
 from aggregator.history.share_sequences import ShareSequence, sequence_of_record
 from aggregator.history.window_reader import Joined
 from aggregator.records.estimate import EstimateRecord
@@ -18,17 +20,11 @@ from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
-from estimators.rollup import (
-    RollUp,
-    roll_up_hashed,
-    roll_up_hot,
-    roll_up_krr,
-    roll_up_number,
-    roll_up_one_hot_pair,
-    roll_up_pair,
-    roll_up_rappor,
-    roll_up_tree,
-)
+from estimators.rollup.hashed import roll_up_hashed, roll_up_tree
+from estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
+from estimators.rollup.one_thread import one_blas_thread
+from estimators.rollup.overlap import RollUp
+from estimators.rollup.rappor import roll_up_hot, roll_up_rappor
 
 RECORD_VERSION = 1
 
@@ -40,8 +36,8 @@ class WindowCoverage(msgspec.Struct, frozen=True):
     ----------
     start, end : from the start of the first whole window to the end of the last; `from` and `to` in JSON.
     expected, windows : whole windows in the period, and those of them that were joined.
-    missing : spans of windows that are not in the topic: without reports, not final yet, lost, or older than
-        the topic keeps.
+    missing : spans of windows that are not in the topic under these parameters: without reports, not final
+        yet, lost, older than the topic keeps, or among `passed_over`.
     incomplete : spans of windows with missing pages; they are not joined.
     passed_over : windows under other parameters, by fingerprint (hex); they are not joined.
     foreign : records of other programs or versions.
@@ -57,14 +53,14 @@ class WindowCoverage(msgspec.Struct, frozen=True):
     foreign: int
 
 
-class RollUpRecord(msgspec.Struct, frozen=True):
-    """A roll-up for programs: one JSON object.
+class PastRecord(msgspec.Struct, frozen=True):
+    """What every record of joined windows begins with.
 
-    For `overlap` see RollUp. `independent` and `shared` are records as in the topic `estimates`, over the
-    whole period, with the errors under each assumption. All three are null if there are fewer reports than
-    minimum_reports. `sequence` has intervals that hold at every look while the period grows; null for a
-    number. `other` of `shared` is null if values are omitted, except for plain k-RR, `local-hash` and
-    `rappor`.
+    Parameters
+    ----------
+    fingerprint : in hex.
+    coverage : which windows were joined.
+    reports, packs, rejected : of these.
     """
 
     version: int
@@ -75,6 +71,18 @@ class RollUpRecord(msgspec.Struct, frozen=True):
     reports: int
     packs: int
     rejected: int
+
+
+class RollUpRecord(PastRecord, frozen=True):
+    """A roll-up for programs: one JSON object.
+
+    For `overlap` see RollUp. `independent` and `shared` are records as in the topic `estimates`, over the
+    whole period, with the errors under each assumption. All three are null if there are fewer reports than
+    minimum_reports. `sequence` has intervals that hold at every look while the period grows, of a number
+    of its mean. `other` of `shared` is null if values are omitted, except for plain k-RR, `local-hash` and
+    `rappor`.
+    """
+
     overlap: float | None
     independent: EstimateRecord | None
     shared: EstimateRecord | None
@@ -97,6 +105,22 @@ def coverage_of(collection: Collection, period: Period, joined: Joined) -> Windo
     )
 
 
+def past_fields(collection: Collection, coverage: WindowCoverage, joined: Joined) -> dict[str, Any]:
+    """Return the fields of `PastRecord`, by name."""
+    counts = joined.counts
+    head = PastRecord(
+        version=RECORD_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        window_seconds=collection.window_seconds,
+        coverage=coverage,
+        reports=counts.reports,
+        packs=counts.packs,
+        rejected=counts.rejected,
+    )
+    return msgspec.structs.asdict(head)
+
+
 def too_few_reports(collection: Collection, joined: Joined, where: str = "") -> str:
     """Return the sentence for `roll_up` that gives None, with the remedy for what was joined.
 
@@ -106,19 +130,25 @@ def too_few_reports(collection: Collection, joined: Joined, where: str = "") -> 
     where : the period with its preposition and a blank before it, or empty.
     """
     others = sum(joined.others.values())
+    windows, reports = len(joined.reports), joined.counts.reports
     remedy = (
-        f"{others} windows are of other parameters: give the collection file that they were counted under, "
-        "or a period with more windows of this one"
+        f"{number_of(others, 'window')} {'is' if others == 1 else 'are'} of other parameters: give the "
+        "collection file that they were counted under, or a period with more windows of this one"
         if others
         else "give a longer period"
+        if windows
+        else "give a period of which there are final windows that the topic or the files still keep"
+    )
+    joined_windows = (
+        f"{number_of(windows, 'window')} of {collection.name} {'was' if windows == 1 else 'were'}"
     )
     return (
-        f"{len(joined.reports)} windows of {collection.name} were joined{where}, with "
-        f"{joined.counts.reports} reports, fewer than minimum_reports = {collection.minimum_reports}; "
-        f"{remedy}"
+        f"{joined_windows} joined{where}, with {number_of(reports, 'report')}, fewer than minimum_reports = "
+        f"{collection.minimum_reports}; {remedy}"
     )
 
 
+@one_blas_thread()
 def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
     """Estimate over all joined windows; None if there are fewer reports than minimum_reports.
 
@@ -142,7 +172,13 @@ def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
         case PrefixTree():
             return roll_up_tree(counts.counts, reports, collection.candidates, mechanism, collection.hash_key)
         case OneHotPair():
-            return roll_up_one_hot_pair(counts.counts, counts.cohort_sizes, reports, mechanism)
+            return roll_up_one_hot_pair(
+                counts.counts,
+                counts.cohort_sizes,
+                reports,
+                mechanism,
+                may_lack_bit=collection.may_lack_bit,
+            )
         case HotRappor():
             return roll_up_hot(counts.counts, counts.cohort_sizes, reports, mechanism)
         case PairKRR():
@@ -153,6 +189,7 @@ def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
             return roll_up_krr(counts.counts[0], reports, mechanism)
 
 
+@one_blas_thread()
 def record_of(
     collection: Collection,
     coverage: WindowCoverage,
@@ -172,14 +209,7 @@ def record_of(
     independent = estimated(result.independent) if result else None
     reports = [joined.reports[start] for start in sorted(joined.reports)]
     return RollUpRecord(
-        version=RECORD_VERSION,
-        collection=collection.name,
-        fingerprint=f"{collection.fingerprint:016x}",
-        window_seconds=collection.window_seconds,
-        coverage=coverage,
-        reports=counts.reports,
-        packs=counts.packs,
-        rejected=counts.rejected,
+        **past_fields(collection, coverage, joined),
         overlap=result.overlap if result else None,
         independent=independent,
         shared=_shared(collection, result, estimated(result.shared)) if result else None,

@@ -1,34 +1,61 @@
-"""Confidence sequences of a collection's shares over its final windows, as one record for programs."""
+"""Confidence sequences of shares over final windows, or of a number's mean, as one record for programs.
 
+Rule: the sequence of a mean holds that of the numbers reported, each at the middle of its step. Its errors
+are of noise alone, like those of shares, and the largest that the mechanism has for any numbers. An estimate
+of them would be too small where a window has few reports and none of the rare ones far from its number.
+"""
+
+import math
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
-from aggregator.history.window_shares import WindowShares, repeats_noise
+from aggregator.history.window_shares import (
+    FigureUnits,
+    WindowShares,
+    most_step,
+    repeats_noise,
+    shares_of_record,
+    units_of,
+)
 from aggregator.records.estimate import EstimateRecord
+from estimators.arrays import FloatArray
 from estimators.collection import Collection
+from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.confidence_sequence import (
+    ALL_LOOKS,
+    NORMAL,
+    ReportSteps,
     mean_over_windows,
     sequence_of_any,
     sequence_of_independent,
     sequence_of_totals,
 )
+from estimators.frequency.inversion import Inversion
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from estimators.mechanisms.square_wave import SquareWave
 
 ALPHA = 0.05
 
 
 class ShareSequence(msgspec.Struct, frozen=True):
-    """The shares among all reports so far, with intervals that hold at every look.
+    """The shares among all reports so far, or the mean of their numbers; intervals hold at every look.
 
     Parameters
     ----------
     since, until : start of the first window and end of the last, unix seconds.
     windows, reports : how many there are.
-    repeated_noise : whether clients may return with the same permanent noise: then intervals hold whatever
-        the windows have in common, and do not become narrower with their number.
-    values : labels, all of them unless it is of a record that omits some.
-    share : unconstrained mean over windows, weighted by reports, fractions.
+    repeated_noise : whether windows may have errors in common: noise or levels of returning clients, or
+        collisions of hash functions. Then intervals hold whatever it is, and do not become narrower with the
+        number of windows.
+    values : labels, all of them unless it is of a record that omits some; of a number `MEAN` alone.
+    share : unconstrained mean over windows, weighted by reports, fractions; of a number in its units, like
+        all ends.
     low, high : hold each share at every look with 95 %.
     low_all, high_all : hold all shares at every look with 95 %.
     """
@@ -46,40 +73,84 @@ class ShareSequence(msgspec.Struct, frozen=True):
     high_all: list[float]
 
 
+def ends_at_every_look(
+    collection: Collection, windows: Sequence[WindowShares], alpha: float, looks: slice = ALL_LOOKS
+) -> IntervalEnds:
+    """Return the confidence sequence of each share after each window, or of the mean as a fraction.
+
+    Parameters
+    ----------
+    collection : of the windows.
+    windows : at least 1, in the order of time, of n values each.
+    alpha : probability that a true share is ever missed, in (0, 1).
+    looks : after which windows ends are returned, all of them unless given.
+
+    Returns
+    -------
+    IntervalEnds of shape (looks, n), within [0, 1].
+    """
+    unbiased = np.array([each.unbiased for each in windows])
+    errors = np.array([each.std_error for each in windows])
+    reports = np.array([each.reports for each in windows], np.float64)
+    if isinstance(collection.mechanism, SquareWave):
+        errors = collection.mechanism.most_noise / np.sqrt(reports[:, None])
+    sequence = sequence_of_any if _errs_alike(collection) else sequence_of_independent
+    return sequence(unbiased, errors, reports, alpha, report_steps(collection), looks)
+
+
+def report_steps(collection: Collection) -> ReportSteps:
+    """Return what one report does to a share, or to the mean, for sequences.
+
+    Bloom RAPPOR's shares are decoded from many unequal bits, so what one report adds is not known: there
+    errors are taken to be normal. The variance is linear in the share where a value is counted by itself.
+    """
+    mechanism = collection.mechanism
+    match mechanism:
+        case Rappor():
+            return NORMAL
+        case FunctionPool() as pool:
+            slope = Inversion.of_support(pool).slope
+        case HotRappor() as bits:
+            slope = Inversion.of_bit(bits).slope
+        case KRR() | LongitudinalKRR() as values:
+            slope = Inversion.of_symmetric(values).slope
+        case _:
+            slope = 0.0
+    return ReportSteps(most_step(collection), slope)
+
+
 def sequence_at(collection: Collection, windows: Sequence[WindowShares]) -> ShareSequence:
     """Return the confidence sequence after the last of these windows.
 
     Parameters
     ----------
-    collection : of the windows, not of a number.
+    collection : of the windows.
     windows : at least 1, in the order of time. It holds at every look for a fixed first window.
     """
+    units = units_of(collection)
     unbiased = np.array([each.unbiased for each in windows])
-    errors = np.array([each.std_error for each in windows])
     reports = np.array([each.reports for each in windows], np.float64)
-    repeated = repeats_noise(collection)
-    sequence = sequence_of_any if repeated else sequence_of_independent
-    low, high = (ends[-1] for ends in sequence(unbiased, errors, reports, ALPHA))
-    together = sequence(unbiased, errors, reports, ALPHA / unbiased.shape[1])
-    return ShareSequence(
+    each, every = (
+        ends_at_every_look(collection, windows, level, slice(-1, None))
+        for level in (ALPHA, ALPHA / len(units.labels))
+    )
+    return _shown(
+        units,
+        IntervalEnds(each.low[-1], each.high[-1]),
+        IntervalEnds(every.low[-1], every.high[-1]),
         since=windows[0].start,
         until=windows[-1].start + collection.window_seconds,
         windows=len(windows),
         reports=int(reports.sum()),
-        repeated_noise=repeated,
-        values=list(collection.labels()),
-        share=mean_over_windows(unbiased, reports)[-1].tolist(),
-        low=low.tolist(),
-        high=high.tolist(),
-        low_all=together.low[-1].tolist(),
-        high_all=together.high[-1].tolist(),
+        repeated_noise=_errs_alike(collection),
+        share=mean_over_windows(unbiased, reports)[-1],
     )
 
 
 def sequence_of_record(
     collection: Collection, record: EstimateRecord, reports: Sequence[int]
 ) -> ShareSequence | None:
-    """Return the confidence sequence of a roll-up; None for a number.
+    """Return the confidence sequence of a roll-up; None for a record of a version before `unbiased`.
 
     Parameters
     ----------
@@ -87,24 +158,73 @@ def sequence_of_record(
     record : of all windows together, for independent reports.
     reports : of each window, >= 1, in the order of time.
     """
-    if not record.unbiased:
+    units, values = units_of(collection), len(record.values) + record.omitted
+    if isinstance(collection.mechanism, SquareWave):
+        mean = shares_of_record(collection, record)
+        if mean is None:
+            return None
+        unbiased, values = mean.unbiased, 1
+        errors = np.array([collection.mechanism.most_noise / math.sqrt(mean.reports)])
+    elif record.unbiased:
+        unbiased = np.array(record.unbiased)
+        errors = np.array([np.inf if error is None else error for error in record.std_error])
+        units = units._replace(labels=tuple(record.values))
+    else:
         return None
-    unbiased = np.array(record.unbiased)
-    errors = np.array([np.inf if error is None else error for error in record.std_error])
     windows = np.array([each for each in reports if each], np.float64)
-    repeated, values = repeats_noise(collection), len(record.values) + record.omitted
-    low, high = sequence_of_totals(unbiased, errors, windows, ALPHA, repeated=repeated)
-    together = sequence_of_totals(unbiased, errors, windows, ALPHA / values, repeated=repeated)
-    return ShareSequence(
+    repeated = repeats_noise(collection)
+    each, every = (
+        sequence_of_totals(unbiased, errors, windows, level, report_steps(collection), repeated=repeated)
+        for level in (ALPHA, ALPHA / values)
+    )
+    return _shown(
+        units,
+        each,
+        every,
         since=record.window_start,
         until=record.window_end,
         windows=len(windows),
         reports=int(windows.sum()),
         repeated_noise=repeated,
-        values=record.values,
-        share=record.unbiased,
-        low=low.tolist(),
-        high=high.tolist(),
-        low_all=together.low.tolist(),
-        high_all=together.high.tolist(),
+        share=unbiased,
+    )
+
+
+def _errs_alike(collection: Collection) -> bool:
+    """Whether windows may have errors in common: values collide in every window alike.
+
+    The error of all counts together, as a roll-up has it, has that part whole.
+    """
+    return repeats_noise(collection) or isinstance(collection.mechanism, FunctionPool)
+
+
+def _shown(
+    units: FigureUnits,
+    each: IntervalEnds,
+    every: IntervalEnds,
+    *,
+    since: int,
+    until: int,
+    windows: int,
+    reports: int,
+    repeated_noise: bool,
+    share: FloatArray,
+) -> ShareSequence:
+    """Return the record, in units; `each` and `every` are the ends of each value and of all at once."""
+
+    def figures(column: FloatArray) -> list[float]:
+        return [units.figure(fraction) for fraction in column.tolist()]
+
+    return ShareSequence(
+        since=since,
+        until=until,
+        windows=windows,
+        reports=reports,
+        repeated_noise=repeated_noise,
+        values=list(units.labels),
+        share=figures(share),
+        low=figures(each.low),
+        high=figures(each.high),
+        low_all=figures(every.low),
+        high_all=figures(every.high),
     )

@@ -19,12 +19,11 @@ from aggregator.records.final_window import Page, PageRun, decode_page, join_pag
 from aggregator.records.window_counts import WindowCounts
 from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import KafkaRecord
-from aggregator.topics.topic_reader import records_since
+from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, records_since
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 
 MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
-CLOCKS_MILLISECONDS = 3_600_000  # brokers' clocks may differ by this
 
 PagePlace = tuple[int, int]  # partition, and offset of a page
 
@@ -83,7 +82,8 @@ def windows_since(
 
     A window becomes final after its end, by its broker's clock.
     """
-    return records_since(cluster, topics.windows, topics.partitions, start * 1000 - CLOCKS_MILLISECONDS)
+    since_ms = start * 1000 - CLOCKS_MILLISECONDS
+    return records_since(cluster, topics.windows, range(topics.partitions), since_ms)
 
 
 class WindowsReading:
@@ -129,7 +129,7 @@ class WindowsReading:
 
     def joined(self) -> Joined:
         """The result."""
-        reports = {start: self._added[start].reports for start in sorted(self._added)}
+        reports = {start: each.reports for start, each in sorted(self._added.items()) if each.reports}
         incomplete = sorted(self._last_page.keys() - self._added.keys())
         others = {fingerprint: len(starts) for fingerprint, starts in self._others.items()}
         return Joined(self.sum, reports, incomplete, others, self._foreign)
@@ -177,13 +177,14 @@ class EachWindow(WindowsReading):
 
     def windows(self) -> dict[int, WindowCounts]:
         """Counts by start, unix seconds, ascending; without windows whose newest revision lacks pages."""
-        return {start: self._kept[start] for start in sorted(self._kept) if self._is_newest(start)}
+        kept = sorted(self._kept.items())
+        return {start: counts for start, counts in kept if counts.reports and self._is_newest(start)}
 
     def joined(self) -> Joined:
         """The result; do not use its counts, which may include replaced revisions."""
-        windows = self.windows()
-        reports = {start: counts.reports for start, counts in windows.items()}
-        incomplete = sorted(self._last_page.keys() - windows.keys())
+        reports = {start: counts.reports for start, counts in self.windows().items()}
+        complete = {start for start in self._kept if self._is_newest(start)}
+        incomplete = sorted(self._last_page.keys() - complete)
         return replace(super().joined(), reports=reports, incomplete=incomplete)
 
     def _add(self, start: int, counts: WindowCounts, place: PagePlace) -> None:
@@ -191,15 +192,9 @@ class EachWindow(WindowsReading):
         self._kept[start] = counts
 
 
-def check_room(collection: Collection, period: Period) -> None:
-    """Raise ValueError if the windows of a period may hold more than MOST_COUNTERS."""
-    most = max(1, MOST_COUNTERS // (collection.cohorts * collection.width))
-    windows = period.windows(collection.window_seconds)
-    if windows > most:
-        raise ValueError(
-            f"from and to must hold at most {most} windows of {collection.name}, got {windows}; give a "
-            "shorter period"
-        )
+def most_windows(collection: Collection) -> int:
+    """Return how many windows hold at most MOST_COUNTERS together, at least 1."""
+    return max(1, MOST_COUNTERS // (collection.cohorts * collection.width))
 
 
 async def read_windows(

@@ -1,4 +1,4 @@
-"""The unbiased shares of one final window, the input of sequences and of the detection of changes."""
+"""The unbiased shares of one final window, or its mean, from which sequences and changes are computed."""
 
 from math import inf
 from typing import NamedTuple
@@ -7,9 +7,11 @@ import numpy as np
 
 from aggregator.estimation import window_estimate
 from aggregator.records.estimate import EstimateRecord
+from aggregator.records.share_change import MEAN
 from aggregator.records.window_counts import WindowCounts
 from estimators.arrays import FloatArray
 from estimators.collection import Collection
+from estimators.frequency.number import unbiased_mean
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
@@ -21,14 +23,16 @@ from estimators.mechanisms.square_wave import SquareWave
 
 
 class WindowShares(NamedTuple):
-    """Shares of all values of a collection in one window.
+    """Shares of all values of a collection in one window; of a number, its mean alone.
 
     Parameters
     ----------
     start : of the window, unix seconds.
     reports : N, >= 1.
-    unbiased : float64 array (n,), unconstrained estimates, in the order of the collection's labels.
-    std_error : float64 array (n,), > 0; inf where nothing is known.
+    unbiased : float64 array (n,), unconstrained estimates, in the order of the collection's labels; of a
+        number (1,), the mean as a fraction of its range.
+    std_error : float64 array (n,), > 0, of the noise alone; of a number also of whose numbers are reported.
+        inf where nothing is known.
     """
 
     start: int
@@ -37,24 +41,68 @@ class WindowShares(NamedTuple):
     std_error: FloatArray
 
 
+class FigureUnits(NamedTuple):
+    """What the entries of `WindowShares` are: labels, and their fractions 0 and 1 in the units of people.
+
+    Parameters
+    ----------
+    labels : of the values; of a number `MEAN`.
+    lowest, width : the figure of the fraction f is lowest + width * f; 0 and 1 for shares.
+    """
+
+    labels: tuple[str, ...]
+    lowest: float
+    width: float
+
+    def figure(self, fraction: float) -> float:
+        """Return a fraction in units."""
+        return self.lowest + self.width * fraction
+
+    def shown(self, figure: float) -> float:
+        """Return a figure for people, in units: noise may take an unbiased one out of its range."""
+        return min(max(figure, self.lowest), self.lowest + self.width)
+
+
+def units_of(collection: Collection) -> FigureUnits:
+    """Return what the entries of a collection's `WindowShares` are."""
+    match collection.mechanism:
+        case SquareWave() as wave:
+            return FigureUnits((MEAN,), wave.minimum, wave.maximum - wave.minimum)
+        case _:
+            return FigureUnits(collection.labels(), 0.0, 1.0)
+
+
 def shares_of_counts(collection: Collection, start: int, counts: WindowCounts) -> WindowShares | None:
-    """Estimate the shares of a window; None with fewer reports than minimum_reports, or for a number.
+    """Estimate the shares of a window; None with fewer reports than minimum_reports.
 
     Raises
     ------
     ValueError, ArithmeticError if no estimate fits the counts.
     """
-    if counts.reports < collection.minimum_reports or isinstance(collection.mechanism, SquareWave):
+    if counts.reports < collection.minimum_reports:
         return None
+    if isinstance(collection.mechanism, SquareWave):
+        mean = unbiased_mean(counts.counts[0], collection.mechanism)
+        return _of_mean(collection.mechanism, start, counts.reports, *mean)
     result = window_estimate.estimate(collection, counts)
     assert result.unbiased is not None  # noqa: S101 - for mypy: numbers alone lack it
     places = slice(collection.entries)  # the last share of k-RR may be of `other`
     return WindowShares(start, counts.reports, result.unbiased[places], result.std_error[places])
 
 
-def shares_of_record(record: EstimateRecord) -> WindowShares | None:
-    """Return the shares of a final estimate with all its values; None for others."""
+def shares_of_record(collection: Collection, record: EstimateRecord) -> WindowShares | None:
+    """Return the shares of a final estimate of the collection with all its values; None for others.
+
+    A list of candidates may change under the same fingerprint: estimates under another list are others.
+    """
+    mechanism, mean = collection.mechanism, record.mean
+    if isinstance(mechanism, SquareWave):
+        if not record.final or mean is None or mean.unbiased is None or mean.unbiased_error is None:
+            return None
+        return _of_mean(mechanism, record.window_start, record.reports, mean.unbiased, mean.unbiased_error)
     if not record.final or record.omitted or record.parts > 1 or not record.unbiased:
+        return None
+    if tuple(record.values) != collection.labels():
         return None
     errors = [inf if error is None else error for error in record.std_error]
     return WindowShares(
@@ -62,13 +110,26 @@ def shares_of_record(record: EstimateRecord) -> WindowShares | None:
     )
 
 
+def _of_mean(mechanism: SquareWave, start: int, reports: int, mean: float, error: float) -> WindowShares:
+    """Take a mean and its error, in units of the number."""
+    units = mechanism.maximum - mechanism.minimum
+    is_known = error > 0  # all reports of one cell say nothing of their spread
+    return WindowShares(
+        start,
+        reports,
+        np.array([(mean - mechanism.minimum) / units]),
+        np.array([error / units if is_known else inf]),
+    )
+
+
 def repeats_noise(collection: Collection) -> bool:
-    """Whether windows have the permanent noise of returning clients in common."""
-    return not isinstance(collection.mechanism, OneStep | OneHotPair)
+    """Whether windows have what is permanent of returning clients in common: their noise, or their level."""
+    is_fresh = isinstance(collection.mechanism, OneStep | OneHotPair)
+    return not is_fresh or isinstance(collection.mechanism, PrefixTree)
 
 
 def most_step(collection: Collection) -> float:
-    """Return the number of reports times the most that one report adds to an estimated share."""
+    """Return the number of reports times the most that one report adds to a share, or to the mean."""
     match collection.mechanism:
         case Rappor() | HotRappor() as bits:
             return 1 / (bits.q_star - bits.p_star)
@@ -79,7 +140,7 @@ def most_step(collection: Collection) -> float:
             return 1 / pool.contrast
         case PrefixTree() as tree:
             return tree.cohorts / tree.oracle.contrast  # about one in L reports is of the last level
-        case SquareWave():
-            raise ValueError(f"shares of steps of a number cannot be watched, got {collection.name}")
+        case SquareWave() as wave:
+            return (wave.width - 1) / (wave.contrast * wave.near * wave.steps)
         case mechanism:
             return 1 / mechanism.contrast

@@ -5,6 +5,7 @@ follows the key, so that every partition's row of the same window stays its own.
 """
 
 import struct
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ Window = tuple[int, int]  # fingerprint, window start
 _COUNT_KEY = struct.Struct("<cQqHI")
 _IDS_KEY = struct.Struct("<cQqq")
 _WINDOW_KEY = struct.Struct("<cQq")
-_TERMS_KEY = struct.Struct("<cQ")
+_FINGERPRINT_KEY = struct.Struct("<cQ")
 _SOURCE = struct.Struct("<H")
 
 
@@ -57,6 +58,16 @@ class TermsKey(NamedTuple):
     fingerprint: int
 
 
+@dataclass(frozen=True)
+class KnownTextsKey:
+    """Texts that growing has found in the windows of a fingerprint, in the ledger that estimates it.
+
+    No tuple: as one it would equal the TermsKey of the fingerprint.
+    """
+
+    fingerprint: int
+
+
 class SingleKey(Enum):
     """Rows that occur once in a ledger.
 
@@ -71,7 +82,7 @@ class SingleKey(Enum):
     REVISION = b"V"
 
 
-Key = CountKey | IdsKey | RejectedKey | PublishedKey | TermsKey | SingleKey
+Key = CountKey | IdsKey | RejectedKey | PublishedKey | TermsKey | KnownTextsKey | SingleKey
 Stored = tuple[Key, bytes]  # a row
 
 
@@ -87,7 +98,9 @@ def encode_key(key: Key) -> bytes:
         case PublishedKey():
             return _WINDOW_KEY.pack(b"E", *key)
         case TermsKey():
-            return _TERMS_KEY.pack(b"T", *key)
+            return _FINGERPRINT_KEY.pack(b"T", *key)
+        case KnownTextsKey():
+            return _FINGERPRINT_KEY.pack(b"K", key.fingerprint)
         case SingleKey():
             return key.value
 
@@ -106,7 +119,9 @@ def decode_key(data: bytes) -> Key:
             case b"E":
                 return PublishedKey(*_WINDOW_KEY.unpack(data)[1:])
             case b"T":
-                return TermsKey(*_TERMS_KEY.unpack(data)[1:])
+                return TermsKey(*_FINGERPRINT_KEY.unpack(data)[1:])
+            case b"K":
+                return KnownTextsKey(*_FINGERPRINT_KEY.unpack(data)[1:])
             case b"G" | b"O" | b"P" | b"V":
                 return SingleKey(data)
     except (struct.error, ValueError) as error:

@@ -110,6 +110,7 @@ async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: R
         genesis = row_keys.encode_key(row_keys.SingleKey.GENESIS), row_values.encode_genesis(deployment.log)
         end.append(Outgoing(topics.state, partition, *genesis))
         await store.commit(end + moved(ledger, topics), ledger.position)
+        await store.close_visibly()  # else a comparison that follows may not see it
     finally:
         await store.close()
     return Rebuilt(records, sorted(each.name for each in unrecorded.values()), disagreement)

@@ -188,6 +188,6 @@ def _final_difference(record: EstimateRecord, merged: MergedCounts, deployment: 
     window = (int(record.fingerprint, 16), record.window_start)
     collection = deployment.collections.get(window[0])
     packs = merged.packs(window)
-    if collection is None or not packs or merged.is_dying(window):
+    if collection is None or merged.is_dying(window):
         return 0
     return abs(record.reports - merged.totals(window, collection).reports) + abs(record.packs - packs)

@@ -17,9 +17,7 @@ from aggregator.ledger.terms import Terms
 from aggregator.maintenance.ledger_reader import reader_of
 from aggregator.records.estimate import decode_estimate
 from aggregator.records.final_window import decode_page
-from aggregator.topics.topic_reader import records_since
-
-CLOCKS_SECONDS = 3600  # brokers' clocks may differ by this
+from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, records_since
 
 
 class _Rejected(msgspec.Struct):
@@ -62,7 +60,8 @@ async def rejected_offsets(deployment: Deployment, sources: Iterable[int]) -> di
         async with reader_of(deployment, source) as reader:
             found[source] = RejectedOffsets(await reader.start_offset(), await reader.end_offset())
     decoder = msgspec.json.Decoder(_Rejected)
-    async with aclosing(records_since(deployment.cluster, topics.rejected, topics.partitions, 0)) as records:
+    every = range(topics.partitions)
+    async with aclosing(records_since(deployment.cluster, topics.rejected, every, 0)) as records:
         async for _, record in records:
             try:
                 rejected = decoder.decode(record.value or b"")
@@ -114,8 +113,8 @@ async def _of_estimates(
     deployment: Deployment, mine: Mapping[int, Terms], first: int
 ) -> dict[Window, Published]:
     newest: dict[Window, Published] = {}
-    topics, since_ms = deployment.topics, (first - CLOCKS_SECONDS) * 1000
-    found = records_since(deployment.cluster, topics.estimates, topics.partitions, since_ms)
+    topics, since_ms = deployment.topics, first * 1000 - CLOCKS_MILLISECONDS
+    found = records_since(deployment.cluster, topics.estimates, range(topics.partitions), since_ms)
     async with aclosing(found) as records:
         async for _, record in records:
             try:

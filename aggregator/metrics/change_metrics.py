@@ -1,5 +1,6 @@
-"""Exported changes of shares: those that were found lately."""
+"""Exported changes of shares and means: those that were found lately."""
 
+from collections.abc import Collection as Names
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
@@ -15,6 +16,12 @@ FIGURES = (
     definitions.SHARE_CHANGE_HIGH,
     definitions.SHARE_CHANGE_SINCE,
 )
+MEAN_FIGURES = (
+    definitions.MEAN_CHANGE,
+    definitions.MEAN_CHANGE_LOW,
+    definitions.MEAN_CHANGE_HIGH,
+    definitions.MEAN_CHANGE_SINCE,
+)
 
 
 class ChangeMetrics(Collector):
@@ -26,9 +33,11 @@ class ChangeMetrics(Collector):
     Parameters
     ----------
     registry : to register in.
+    numbers : names of the collections whose change is one of the mean.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, numbers: Names[str] = ()) -> None:
+        self._numbers = numbers
         self._shown: dict[str, dict[str, ShareChange]] = {}
         registry.register(self)
 
@@ -42,10 +51,11 @@ class ChangeMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics. Any thread may call this."""
-        families = [metric.family() for metric in FIGURES]
+        shares, means = ([each.family() for each in figures] for figures in (FIGURES, MEAN_FIGURES))
         for name, changes in self._shown.copy().items():
+            is_number = name in self._numbers
             for value, each in changes.items():
                 figures = (each.change, each.low, each.high, each.since)
-                for family, figure in zip(families, figures, strict=True):
-                    family.add_metric([name, value], figure)
-        yield from families
+                for family, figure in zip(means if is_number else shares, figures, strict=True):
+                    family.add_metric([name] if is_number else [name, value], figure)
+        yield from (*shares, *means)

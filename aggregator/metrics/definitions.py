@@ -6,8 +6,8 @@ Rule: counters count committed packs only, so they are not incremented twice aft
 
 from aggregator.ledger.acceptance import REASONS
 from aggregator.records.estimate import SETTLE_SECONDS
-from aggregator.records.share_change import CHANGE_ALARMS_A_YEAR
 from estimators.canary_fit import FALSE_ALARMS_A_YEAR
+from estimators.collection import CHANGE_ALARMS_A_YEAR
 from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # per estimate
@@ -82,6 +82,12 @@ LOOP_DELAY = HistogramMetric(
 )
 ESTIMATE = HistogramMetric(
     name="estimate", unit="seconds", buckets=DURATIONS, meaning="Time to estimate one window."
+)
+GROWING = HistogramMetric(
+    name="growing",
+    unit="seconds",
+    buckets=DURATIONS,
+    meaning="Time to look for texts at one final window. Only collections with `grow`.",
 )
 ESTIMATE_FAILURES = CounterMetric(
     name="estimate_failures",
@@ -232,8 +238,8 @@ SHARE_CHANGE = GaugeMetric(
     labels=("collection", "value"),
     meaning="By how much the share of a value changed: its mean since the change minus that before. Present "
     f"for {CHANGE_WINDOWS} windows after the alarm, on every worker; absent while no share changes, but for "
-    f"{CHANGE_ALARMS_A_YEAR:g} false alarms a year and collection at most. For collections of at most "
-    f"{MOST_WATCHED} values, not of numbers.",
+    f"{CHANGE_ALARMS_A_YEAR:g} false alarms a year and collection at most, or `change_alarms_a_year`. For "
+    f"collections of at most {MOST_WATCHED} values; of numbers see `deniable_mean_change`.",
     remedy="`deniable changes` prints the changes of any period.",
 )
 SHARE_CHANGE_LOW = GaugeMetric(
@@ -252,6 +258,29 @@ SHARE_CHANGE_SINCE = GaugeMetric(
     name="share_change_since",
     unit="timestamp_seconds",
     labels=("collection", "value"),
+    meaning="Start of the first window after that change, as estimated, unix time.",
+)
+MEAN_CHANGE = GaugeMetric(
+    name="mean_change",
+    labels=("collection",),
+    meaning="By how much the mean of a number changed, in its units. Present and absent as "
+    "`deniable_share_change_ratio`. Only collections of mechanism `number`.",
+    remedy="`deniable changes` prints the changes of any period.",
+)
+MEAN_CHANGE_LOW = GaugeMetric(
+    name="mean_change_low",
+    labels=("collection",),
+    meaning="Lower end of the 95 % interval of that change.",
+)
+MEAN_CHANGE_HIGH = GaugeMetric(
+    name="mean_change_high",
+    labels=("collection",),
+    meaning="Upper end of that interval.",
+)
+MEAN_CHANGE_SINCE = GaugeMetric(
+    name="mean_change_since",
+    unit="timestamp_seconds",
+    labels=("collection",),
     meaning="Start of the first window after that change, as estimated, unix time.",
 )
 LIST_CHI_SQUARE = GaugeMetric(
@@ -280,6 +309,24 @@ LIST_UNRELIABLE_VALUES = GaugeMetric(
     labels=("collection",),
     meaning="Values in the record of the newest estimate that share their bits with unlisted strings, so "
     "that no error can be stated. Only collections of mechanism `rappor`.",
+)
+LIST_UNLISTED_TEXTS = GaugeMetric(
+    name="list_unlisted_texts",
+    labels=("collection",),
+    meaning="Frequent texts that are plain in the newest estimate's counts, and are no candidates; at most 8 "
+    "are sought. Only collections of mechanism `local-hash`, `local-hash-longitudinal` and `prefix-tree`.",
+    remedy="above 0: find them with `deniable decode` and other candidates, and add them to the candidates.",
+)
+LIST_UNLISTED = GaugeMetric(
+    name="list_unlisted",
+    unit="ratio",
+    labels=("collection",),
+    meaning="Share of the reports that these texts have together.",
+)
+FOUND_TEXTS = GaugeMetric(
+    name="found_texts",
+    labels=("collection",),
+    meaning="Texts that growing has found, and the newest estimate lists. Only collections with `grow`.",
 )
 CANARY_CHI_SQUARE = GaugeMetric(
     name="canary_chi_square",

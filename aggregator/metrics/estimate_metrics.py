@@ -22,6 +22,7 @@ from aggregator.records.estimate import (
     IndependenceTest,
     Other,
 )
+from aggregator.records.known_texts import FOUND_TEXTS
 
 #: For each value shown, in the order of `_Value`.
 FIGURES = (
@@ -30,12 +31,14 @@ FIGURES = (
     definitions.ESTIMATE_LOW,
     definitions.ESTIMATE_HIGH,
 )
-#: Of Bloom RAPPOR, in the order of `_list_figures`.
+#: Four of Bloom RAPPOR, then two of local hashing, in the order of `_list_figures`.
 LISTS = (
     definitions.LIST_CHI_SQUARE,
     definitions.LIST_CHI_SQUARE_LIMIT,
     definitions.LIST_UNEXPLAINED_BITS,
     definitions.LIST_UNRELIABLE_VALUES,
+    definitions.LIST_UNLISTED_TEXTS,
+    definitions.LIST_UNLISTED,
 )
 
 
@@ -54,7 +57,8 @@ class _Shown(NamedTuple):
     other: Other | None
     number: NumberFigures | None
     independence: IndependenceTest | None
-    of_list: tuple[float, ...]
+    of_list: tuple[float | None, ...]
+    found_texts: float | None
 
 
 class EstimateMetrics(Collector):
@@ -88,8 +92,9 @@ class EstimateMetrics(Collector):
         of_number = NumberFigures.of(record)
         test = None if record.pair is None else record.pair.independence
         of_list = _list_figures(record)
+        found_texts = record.diagnostics.get(FOUND_TEXTS)
         self._shown[name] = _Shown(
-            record.window_start, record.reports, values, record.other, of_number, test, of_list
+            record.window_start, record.reports, values, record.other, of_number, test, of_list, found_texts
         )
 
     def forget(self, collection: str) -> None:
@@ -123,17 +128,26 @@ class EstimateMetrics(Collector):
         of_numbers = [(name, shown.number) for name, shown in every.items() if shown.number is not None]
         yield from (*figures, other, other_error, low, high, reports, window)
         yield from (*number_families(of_numbers), _independence(every), *_list_families(every))
+        yield _found_texts(every)
 
     def _admits(self, record: EstimateRecord, place: int) -> bool:
         """Whether a value may be shown: noise must not use up the share of real values."""
         known, value = self._known[record.collection], record.values[place]
         if value in known:
             return True
-        all_fit = len(record.values) + record.omitted <= self._share
+        all_fit = len(record.values) + record.omitted <= self._share and not record.discovered_at
         if len(known) >= self._share or not (all_fit or record.significant[place]):
             return False
         known.add(value)
         return True
+
+
+def _found_texts(shown: Mapping[str, _Shown]) -> Metric:
+    family = definitions.FOUND_TEXTS.family()
+    for name, each in shown.items():
+        if each.found_texts is not None:
+            family.add_metric([name], each.found_texts)
+    return family
 
 
 def _independence(shown: Mapping[str, _Shown]) -> Metric:
@@ -147,18 +161,20 @@ def _independence(shown: Mapping[str, _Shown]) -> Metric:
 def _list_families(shown: Mapping[str, _Shown]) -> Iterator[Metric]:
     families = [metric.family() for metric in LISTS]
     for name, each in shown.items():
-        for family, figure in zip(families, each.of_list, strict=False):
-            family.add_metric([name], figure)
+        for family, figure in zip(families, each.of_list, strict=True):
+            if figure is not None:
+                family.add_metric([name], figure)
     yield from families
 
 
-def _list_figures(record: EstimateRecord) -> tuple[float, ...]:
-    """Return what the fit says about the list of candidates; nothing for other mechanisms."""
+def _list_figures(record: EstimateRecord) -> tuple[float | None, ...]:
+    """Return what the fit says about the list of candidates; None where the mechanism has no such figure."""
     figures = record.diagnostics
+    of_texts = figures.get("unlisted_texts"), figures.get("unlisted_share")
     if not {"chi_square_ratio", "chi_square_limit"} <= figures.keys():
-        return ()
+        return None, None, None, None, *of_texts
     ratio, limit = figures["chi_square_ratio"], figures["chi_square_limit"]
-    return ratio, limit, figures.get("unexplained_bits", 0.0), float(sum(record.unreliable))
+    return ratio, limit, figures.get("unexplained_bits", 0.0), float(sum(record.unreliable)), *of_texts
 
 
 def _value(record: EstimateRecord, place: int) -> _Value:

@@ -18,6 +18,7 @@ from estimators.canary_fit import alarm_threshold, chi_square
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.square_wave import SquareWave
 
 
 class WorkerMetrics:
@@ -39,6 +40,7 @@ class WorkerMetrics:
         self.checkpoint_seconds = definitions.CHECKPOINT.register(self.registry)
         self.loop_delay = definitions.LOOP_DELAY.register(self.registry)
         self.estimate_seconds = definitions.ESTIMATE.register(self.registry)
+        self.growing_seconds = definitions.GROWING.register(self.registry)
         self.estimate_failures = definitions.ESTIMATE_FAILURES.register(self.registry)
         self.windows = definitions.WINDOWS.register(self.registry)
         self.windows_lost = definitions.WINDOWS_LOST.register(self.registry)
@@ -49,7 +51,8 @@ class WorkerMetrics:
         self.canary_window_seconds = definitions.CANARY_WINDOW.register(self.registry)
         names = [collection.name for collection in collections.values()]
         self.estimates = EstimateMetrics(names, self.registry)
-        self.changes = ChangeMetrics(self.registry)
+        numbers = {each.name for each in collections.values() if isinstance(each.mechanism, SquareWave)}
+        self.changes = ChangeMetrics(self.registry, numbers)
         self.privacy = PrivacyMetrics(self.registry)
         for collection in collections.values():
             self.privacy.show_collection(collection)

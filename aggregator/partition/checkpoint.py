@@ -17,6 +17,7 @@ from aggregator.ledger.ledger import Ledger, Refusal
 from aggregator.ledger.row_keys import Window
 from aggregator.records.estimate import EstimateRecord, encode_estimate
 from aggregator.records.final_window import FinalWindow, encode_pages
+from aggregator.records.known_texts import KnownTexts, encode_known_texts
 from aggregator.topics.names import Topics
 from aggregator.topics.partitioner import partition_of_key
 from aggregator.topics.transaction_batches import Outgoing
@@ -40,6 +41,7 @@ class Checkpoint(NamedTuple):
     finals : counts of windows that became final.
     notes : what the ledger remembers of these estimates and finals.
     forgotten : windows whose publication rows to delete.
+    known_texts : what growing knows now, by fingerprint, where it has changed.
     """
 
     partition: int
@@ -52,6 +54,7 @@ class Checkpoint(NamedTuple):
     finals: Sequence[FinalWindow]
     notes: Mapping[Window, row_values.Published]
     forgotten: Sequence[Window]
+    known_texts: Mapping[int, KnownTexts]
 
 
 def take(
@@ -79,6 +82,7 @@ def take(
         finals=estimator.drained_counts() if estimator else [],
         notes=estimator.drained_notes() if estimator else {},
         forgotten=list(estimator.forgotten()) if estimator else [],
+        known_texts=estimator.drained_texts() if estimator else {},
     )
 
 
@@ -100,6 +104,7 @@ def compose(
     progress = row_values.encode_progress(checkpoint.progress)
     records = _state(checkpoint, topics) + _rejections(checkpoint, topics, same_names)
     records += _estimates(checkpoint, topics) + _finals(checkpoint, topics) + _notes(checkpoint, topics)
+    records += _known_texts(checkpoint, topics)
     if checkpoint.published is not None:
         records += _counts(checkpoint, checkpoint.published, topics, progress)
     return [*records, _progress_row(checkpoint, topics, progress)] if records else []
@@ -210,6 +215,19 @@ def _notes(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
     return [
         *(note_row(topics, checkpoint.partition, *each) for each in checkpoint.notes.items()),
         *(note_row(topics, checkpoint.partition, window, None) for window in checkpoint.forgotten),
+    ]
+
+
+def _known_texts(checkpoint: Checkpoint, topics: Topics) -> list[Outgoing]:
+    """What growing knows."""
+    return [
+        Outgoing(
+            topics.state,
+            checkpoint.partition,
+            row_keys.encode_key(row_keys.KnownTextsKey(fingerprint)),
+            encode_known_texts(known),
+        )
+        for fingerprint, known in checkpoint.known_texts.items()
     ]
 
 

@@ -10,6 +10,7 @@ from aggregator.deployment import Deployment
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.row_keys import Key, Window
+from aggregator.records.known_texts import KnownTexts, decode_known_texts
 from aggregator.topics.names import Topics
 from estimators.errors import DeniableError
 
@@ -51,6 +52,16 @@ def published(
             key[:2]: row_values.decode_published(value)
             for key, value in found.items()
             if isinstance(key, row_keys.PublishedKey)
+        }
+
+
+def known_texts(deployment: Deployment, partition: int, found: Mapping[Key, bytes]) -> dict[int, KnownTexts]:
+    """What growing knew, by fingerprint, from a partition's rows; RowError if a row cannot be read."""
+    with naming_partition(deployment.topics, partition):
+        return {
+            key.fingerprint: decode_known_texts(value)
+            for key, value in found.items()
+            if isinstance(key, row_keys.KnownTextsKey)
         }
 
 

@@ -75,6 +75,13 @@ class LedgerStore:
             return await self._open(patience)
 
     async def _open(self, patience: asyncio.Timeout) -> dict[bytes, bytes]:
+        await self._start()
+        nonce = os.urandom(16)
+        owner = row_keys.encode_key(row_keys.SingleKey.OWNER)
+        self.opened_ms = await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
+        return await self._read_until(owner, nonce, patience)
+
+    async def _start(self) -> None:
         self._producer = producer = AIOKafkaProducer(
             **self.cluster.client_settings(),
             transactional_id=self.topics.transactional_id(self.partition),
@@ -84,10 +91,21 @@ class LedgerStore:
         )
         with _assertions_as_kafka_errors():
             await producer.start()
-        nonce = os.urandom(16)
-        owner = row_keys.encode_key(row_keys.SingleKey.OWNER)
-        self.opened_ms = await self.commit([Outgoing(self.topics.state, self.partition, owner, nonce)])
-        return await self._read_until(owner, nonce, patience)
+
+    async def close_visibly(self) -> None:
+        """Close, and wait until all readers see the last transaction.
+
+        A commit is confirmed before its markers stand in all partitions. The coordinator starts a producer of
+        the same id only after that.
+
+        Raises
+        ------
+        STORE_ERRORS.
+        """
+        await self.close()
+        async with asyncio.timeout(self.timing.open):
+            await self._start()
+        await self.close()
 
     async def committed(self) -> int | None:
         """Offset committed by the group for the partition; None if there is none.

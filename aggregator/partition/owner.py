@@ -7,11 +7,14 @@ Rule 2: nothing is repaired. After any failure the ledger is read again from com
 
 import asyncio
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Protocol
 
 from aggregator.deployment import Deployment
 from aggregator.estimation.estimator import Estimator
+from aggregator.estimation.former_windows import former_windows
+from aggregator.estimation.growing import GrowingTexts, first_needed
 from aggregator.estimation.lost_windows import LostWindows
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.outcomes import PackOutcomes
@@ -20,10 +23,18 @@ from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.partition.checkpoint import compose, take
 from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
 from aggregator.partition.fetching.offset_chain import OffsetChain
-from aggregator.partition.ledger_checks import check_partition, decoded, log_was_cut, published, restored
+from aggregator.partition.ledger_checks import (
+    check_partition,
+    decoded,
+    known_texts,
+    log_was_cut,
+    published,
+    restored,
+)
 from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from aggregator.partition.readiness import Readiness
 from aggregator.partition.timing import DEFAULT, PartitionTiming
+from aggregator.records.known_texts import KnownTexts
 from aggregator.topics.partition_reader import RowReader
 
 CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
@@ -153,6 +164,7 @@ class PartitionOwner:
         ledger.agree(deployment.collections, deployment.revision)
         known = published(deployment, partition, stored)
         collections, partitions = deployment.home(partition), deployment.topics.partitions
+        growing = await self._growing(known_texts(deployment, partition, stored), ledger.watermark_ms // 1000)
         estimator = Estimator(
             collections,
             partitions,
@@ -161,8 +173,20 @@ class PartitionOwner:
             self.metrics,
             pause_seconds=self.timing.estimate,
             behind_seconds=self.timing.behind,
+            growing=growing,
         )
         return ledger, estimator
+
+    async def _growing(self, known: Mapping[int, KnownTexts], watermark: int) -> dict[int, GrowingTexts]:
+        """The texts of the collections that are grown, with what former owners published; see `_opened`."""
+        topics = self.deployment.topics
+        grown = {
+            each: of for each, of in self.deployment.home(self.partition).items() if of.growth is not None
+        }
+        texts = {each: known.get(each, KnownTexts()) for each in grown}
+        since = {each: first_needed(of, texts[each], watermark) for each, of in grown.items()}
+        windows = await former_windows(self.deployment.cluster, topics, self.partition, grown, since)
+        return {each: GrowingTexts(of, texts[each], windows[each]) for each, of in grown.items()}
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()

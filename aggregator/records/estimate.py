@@ -24,6 +24,8 @@ class NumberMean(msgspec.Struct, frozen=True):
     std_error: float
     low: float
     high: float
+    unbiased: float | None = None
+    unbiased_error: float | None = None
 
 
 class NumberQuantile(msgspec.Struct, frozen=True):
@@ -128,13 +130,16 @@ class EstimateRecord(msgspec.Struct, frozen=True):
     low_all: list[float] = []
     high_all: list[float] = []
     unbiased: list[float] = []
+    discovered_at: list[int | None] = []
 
     def __post_init__(self) -> None:
         columns = (self.frequency, self.count, self.std_error, self.low, self.high, self.significant)
         optional = (self.misfit_error, self.unreliable, self.low_all, self.high_all, self.unbiased)
-        given = [column for column in optional if column]
+        given = [column for column in (*optional, self.discovered_at) if column]
         if any(len(column) != len(self.values) for column in (*columns, *given)):
             raise ValueError("columns must have equal length")
+        if len(self.low_all) != len(self.high_all):
+            raise ValueError("low_all and high_all must be given together")
         if not 0 <= self.window_start <= wire.MAX_WINDOW_START:
             raise ValueError(f"window_start must be in [0, {wire.MAX_WINDOW_START}], got {self.window_start}")
         if not 1 <= self.part <= self.parts:

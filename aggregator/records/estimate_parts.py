@@ -46,6 +46,7 @@ def _join(parts: list[EstimateRecord]) -> EstimateRecord:
         low_all=[end for part in parts for end in part.low_all],
         high_all=[end for part in parts for end in part.high_all],
         unbiased=[share for part in parts for share in part.unbiased],
+        discovered_at=[moment for part in parts for moment in part.discovered_at],
         pair=_joined_pair([part.pair for part in parts if part.pair is not None]),
     )
 

@@ -31,12 +31,12 @@ MEANINGS = {
     "published. Of the records of a window the highest revision wins, and at equal revisions the final one.",
     "final": "Whether the window is over. If counts change after all, another final record with a higher "
     "revision follows.",
-    "reports": "Reports counted.",
+    "reports": "Reports counted; 0, without values, in a window where after a rebuild none counts any more.",
     "packs": "Packs counted: Kafka records of reports.",
     "rejected": "Rejected packs of this window.",
     "mechanism": "How values were randomized.",
     "estimator": "How the frequencies were estimated: mle is the maximum of the likelihood, inv linear "
-    "inversion, ems the fixed point of expectation, maximization and smoothing.",
+    "inversion, ems the fixed point of expectation, maximization and smoothing; none without reports.",
     "epsilon": "Privacy loss of one report, nats.",
     "values": "What is estimated, in the order of the collection file; of a number, the lower edges of its "
     "cells, all of one width.",
@@ -51,7 +51,8 @@ MEANINGS = {
     "record.",
     "other": "Reports of no value in the parts up to this one; null if there are none, or "
     "nothing is known about them. If values are omitted, it is a separate estimate, corrected for the noise "
-    "that put the others on the list, so the shares need not sum to 1.",
+    "that put the others on the list, so the shares need not sum to 1. Of a one-hot-pair, the reports with a "
+    "value that a field without `other` does not list.",
     "other.frequency": "Share of the reports; for rappor-k-hot, the mean number of such values in a report.",
     "other.std_error": "Standard error of that; for rappor with omitted candidates, a bound on it; null if "
     "the counts carry no information on it.",
@@ -63,9 +64,12 @@ MEANINGS = {
     "collection, window_start, revision and final.",
     "mean": "Mean of a number; null for other mechanisms.",
     "mean.value": "Estimated mean, in the units of the number.",
-    "mean.std_error": "Standard error of the mean.",
+    "mean.std_error": "Standard error of the mean: noise, and where in their steps the numbers are.",
     "mean.low": "Lower end of the 95 % interval of the mean.",
     "mean.high": "Upper end of the 95 % interval of the mean.",
+    "mean.unbiased": "Mean by linear inversion, in the units of the number, so it may be beyond its range: "
+    "averages over windows are of these. Absent from records of older versions.",
+    "mean.unbiased_error": "Standard error of that, of noise and of whose numbers are reported.",
     "quantiles": "Quantiles of a number, by ascending level; empty for other mechanisms.",
     "misfit_error": "Part of std_error that comes from strings outside the candidates, alike in every "
     "window; its square and that of the sampling error add up. Empty except for rappor.",
@@ -78,6 +82,8 @@ MEANINGS = {
     "high_all": "Upper end of that interval.",
     "unbiased": "Unconstrained estimate of the share, so it may be negative or above 1: averages over "
     "windows are of these. Empty for numbers, and in records of older versions.",
+    "discovered_at": "When growing found each value first: the end of the window that was looked at, unix "
+    "seconds; null for values of the collection file. Empty unless the collection has `grow`.",
     "unexplained_bits.cohort": "Cohort, from 0.",
     "unexplained_bits.bit": "Bit of the Bloom filter, from 0.",
     "quantiles.level": "Share of the true numbers that are below the quantile.",
@@ -87,7 +93,8 @@ MEANINGS = {
     "pair": "Of a pair of fields, whose joint table the columns have; null for other mechanisms.",
     "pair.first": "Place of each entry's first value among those of the first margin.",
     "pair.second": "Place of each entry's second value among those of the second margin.",
-    "pair.margins": "The estimate of the first field alone, and of the second one.",
+    "pair.margins": "The estimate of the first field alone, and of the second one. If a one-hot-pair has a "
+    "field without `other`, both leave out the reports of `other`, and their shares sum to less than 1.",
     "pair.given_first": "Share of each entry among the reports with the same first value.",
     "pair.given_second": "Share of each entry among the reports with the same second value.",
     "pair.independence": "Test whether the two fields are independent.",
@@ -132,13 +139,13 @@ LIMITS: dict[str, dict[str, Any]] = {
         ]
     },
     **{name: {"exclusiveMinimum": 0} for name in ("window_end", "epsilon")},
-    **{name: {"minimum": 0} for name in ("rejected", "omitted")},
-    **{name: {"minimum": 1} for name in ("revision", "reports", "packs", "part", "parts")},
+    **{name: {"minimum": 0} for name in ("reports", "packs", "rejected", "omitted")},
+    **{name: {"minimum": 1} for name in ("revision", "part", "parts")},
 }
 #: Constraints of each entry of a column.
 ENTRY_LIMITS: dict[str, dict[str, Any]] = {
     **{name: {"minimum": 0, "maximum": 1} for name in ("frequency", "low", "high", "low_all", "high_all")},
-    **{name: {"minimum": 0} for name in ("count", "std_error", "misfit_error")},
+    **{name: {"minimum": 0} for name in ("count", "std_error", "misfit_error", "discovered_at")},
 }
 #: Types of parts of a record by the field that holds them, and constraints of their fields.
 PARTS = {

@@ -1,7 +1,7 @@
-"""Reads all partitions of a topic from a point in time, without a group."""
+"""Reads partitions of a topic from a point in time, without a group."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -15,9 +15,11 @@ from aggregator.topics.partition_reader import (
 )
 from producers.transport.cluster import Cluster
 
+CLOCKS_MILLISECONDS = 3_600_000  # brokers' clocks may differ by this
+
 
 async def records_since(
-    cluster: Cluster, topic: str, partitions: int, unix_ms: int
+    cluster: Cluster, topic: str, partitions: Iterable[int], unix_ms: int
 ) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
     """Yield partition and record of what was appended since a point in time and is committed now.
 
@@ -33,7 +35,7 @@ async def records_since(
     ------
     KafkaError; TimeoutError if nothing arrives for 60 s.
     """
-    sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+    sources = [TopicPartition(topic, partition) for partition in partitions]
     async with assigned_consumer(cluster, sources, request_milliseconds=REQUEST_MILLISECONDS) as consumer:
         consumer.pause(*sources)  # else the next requests wait behind a fetch that waits for records
         firsts = await consumer.offsets_for_times(dict.fromkeys(sources, max(0, unix_ms)))
@@ -52,6 +54,25 @@ async def records_since(
             done = [source for source in unread if await consumer.position(source) >= ends[source]]
             consumer.pause(*done)
             unread = [source for source in unread if source not in done]
+
+
+async def kept_since(cluster: Cluster, topic: str, partitions: Iterable[int]) -> int | None:
+    """Return from when on a topic has all its records, unix seconds; None if it has deleted none.
+
+    A partition that is empty by now does not say when its records were deleted.
+
+    Raises
+    ------
+    KafkaError, TimeoutError.
+    """
+    sources = [TopicPartition(topic, partition) for partition in partitions]
+    async with assigned_consumer(cluster, sources, request_milliseconds=REQUEST_MILLISECONDS) as consumer:
+        consumer.pause(*sources)
+        async with asyncio.timeout(SILENCE_SECONDS):
+            starts = await consumer.beginning_offsets(sources)
+            firsts = await consumer.offsets_for_times(dict.fromkeys(sources, 0))
+    found = [firsts[each].timestamp for each in sources if starts[each] and firsts[each]]
+    return -(-max(found) // 1000) if found else None
 
 
 async def _next(

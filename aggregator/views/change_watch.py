@@ -1,4 +1,4 @@
-"""Looks for changes of shares in every collection, from the topics `windows` and `estimates`.
+"""Looks for changes of shares and means in every collection, from the topics `windows` and `estimates`.
 
 Rule 1: windows that were final before this worker began are read from the topic `windows`, later ones come
 with their estimates; both have the same figures. Nothing is stored: see `history.share_changes`.
@@ -7,13 +7,14 @@ Rule 2: estimating and detecting run in a thread, since they may take seconds af
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import structlog
 
 from aggregator.history.periods import Period
 from aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor
-from aggregator.history.window_reader import check_room, read_windows
+from aggregator.history.window_reader import most_windows, read_windows
 from aggregator.history.window_shares import WindowShares, shares_of_counts, shares_of_record
 from aggregator.metrics.definitions import CHANGE_WINDOWS, MOST_WATCHED
 from aggregator.records.estimate import EstimateRecord
@@ -35,12 +36,16 @@ class ChangeWatch:
 
     Parameters
     ----------
-    collections : to look at; numbers and collections of more than MOST_WATCHED values are left out.
-    show : called with a collection's name and its changes of the last CHANGE_WINDOWS windows, by time.
+    collections : to look at: numbers, and those of at most MOST_WATCHED values, except those that are grown,
+        whose lists change.
+    show : called with a collection's name, its changes of the last CHANGE_WINDOWS windows, by time, and the
+        unbiased figures of the newest window by label.
     """
 
     def __init__(
-        self, collections: Iterable[Collection], show: Callable[[str, Sequence[ShareChange]], None]
+        self,
+        collections: Iterable[Collection],
+        show: Callable[[str, Sequence[ShareChange], Mapping[str, float]], None],
     ) -> None:
         self._collections = {f"{each.fingerprint:016x}": each for each in collections if is_watched(each)}
         self._monitors = {
@@ -52,7 +57,8 @@ class ChangeWatch:
 
     def take(self, record: EstimateRecord) -> None:
         """Add an estimate of the topic; only final ones of watched collections count."""
-        shares = shares_of_record(record) if record.fingerprint in self._collections else None
+        collection = self._collections.get(record.fingerprint)
+        shares = shares_of_record(collection, record) if collection is not None else None
         if shares is not None:
             self._new[record.fingerprint].append(shares)
 
@@ -73,14 +79,13 @@ class ChangeWatch:
                 collection = self._collections[fingerprint]
                 self._newest[fingerprint] = max(self._newest[fingerprint], *(each.start for each in new))
                 since = self._newest[fingerprint] - CHANGE_WINDOWS * collection.window_seconds
-                self._show(collection.name, [each for each in changes if each.found > since])
+                lately = [each for each in changes if each.found > since]
+                self._show(collection.name, lately, monitor.newest())
 
     async def _read(self, cluster: Cluster, topics: Topics, fingerprint: str, collection: Collection) -> None:
         seconds, now = collection.window_seconds * EPOCH_WINDOWS, int(time.time())
         period = Period(max(0, (now // seconds - EPOCHS + 1) * seconds), now + 1)
-        try:
-            check_room(collection, period)
-        except ValueError:
+        if period.windows(collection.window_seconds) > most_windows(collection):
             log.warning(
                 "changes are looked for in new windows only",
                 reason=f"{collection.name}: too many counters for {EPOCHS * EPOCH_WINDOWS} former windows",
@@ -95,8 +100,38 @@ class ChangeWatch:
 
 
 def is_watched(collection: Collection) -> bool:
-    """Whether a worker looks for changes of its shares."""
-    return 1 <= collection.entries <= MOST_WATCHED and not isinstance(collection.mechanism, SquareWave)
+    """Whether a worker looks for changes of its shares, or of its mean."""
+    if isinstance(collection.mechanism, SquareWave):
+        return True
+    return collection.growth is None and 1 <= collection.entries <= MOST_WATCHED
+
+
+class Unwatched(NamedTuple):
+    """Why the changes of a collection are not looked for, or only in part, and what finds them instead.
+
+    Parameters
+    ----------
+    reason : "values", too many of them; "growth", its list changes; "counters", so many that a worker begins
+        anew after a restart.
+    use : the command that finds changes of the past: `changes`, `compare`, or without candidates `decode
+        --grow` for each of two periods, "grow".
+    """
+
+    reason: Literal["values", "growth", "counters"]
+    use: Literal["changes", "compare", "grow"]
+
+
+def unwatched(collection: Collection) -> Unwatched | None:
+    """Return why changes are not, or not fully, looked for; None if they are, or if nothing is listed."""
+    if isinstance(collection.mechanism, SquareWave) or not (collection.entries or collection.growth):
+        return None
+    most = most_windows(collection)
+    use: Literal["changes", "compare"] = "compare" if most < 2 * EPOCH_WINDOWS else "changes"
+    if collection.growth is not None:
+        return Unwatched("growth", use if collection.entries else "grow")
+    if collection.entries > MOST_WATCHED:
+        return Unwatched("values", use)
+    return Unwatched("counters", use) if most < EPOCHS * EPOCH_WINDOWS else None
 
 
 def _estimated(collection: Collection, start: int, counts: WindowCounts) -> WindowShares | None:

@@ -4,16 +4,20 @@ Rule: an estimate says what it is of, but not all parameters. Where shares may b
 not joined.
 """
 
+from collections.abc import Sequence
+from math import inf, nan
+
 import numpy as np
 from msgspec.structs import replace
 
+from aggregator.history.inverse_variance import join_shares
 from aggregator.records.estimate import EstimateRecord
 from estimators.collection import ANY_TEXT, Collection
-from estimators.frequency.intervals.unified import unified_interval
 
 NAMES_SHOWN = 5
 TEXTS = ("rappor", "local-hash", "local-hash-longitudinal", "prefix-tree")  # mechanisms of any text
 FORMS = ("number", "k-rr-pair", "one-hot-pair", "rappor-k-hot")  # a report of these has another form
+COLLIDING = "local-hash-longitudinal"  # its error of collisions is alike in all windows
 
 
 def difference_of(record: EstimateRecord, present: Collection) -> str:
@@ -39,45 +43,73 @@ def why_not_comparable(record: EstimateRecord, present: Collection) -> str:
     mechanism = present.mechanism
     if record.mechanism != mechanism.name and {record.mechanism, mechanism.name} & {*FORMS}:
         return "a report has another form"
+    took_any = record.mechanism in TEXTS or record.other is not None
+    takes_any = present.other or isinstance(mechanism, ANY_TEXT)
     if not any(_list_changes(record, present)) and not record.omitted:
+        if took_any != takes_any and record.mechanism not in FORMS:
+            return "one takes values that are not listed, the other refuses them"
         return ""
-    takes_any = record.mechanism in TEXTS or record.other is not None
-    if takes_any and (present.other or isinstance(mechanism, ANY_TEXT)):
+    if took_any and takes_any:
         return ""
     return "the lists differ, and without `other` a share is one of listed values alone"
 
 
-def joined(present: EstimateRecord, other: EstimateRecord) -> EstimateRecord:
-    """Join two estimates of one window, of different reports, where they have the same value.
+def joined(
+    present: EstimateRecord, other: EstimateRecord, listed: frozenset[str] = frozenset()
+) -> EstimateRecord:
+    """Join two estimates of one window, of different reports, as `deniable rollup --former` does.
 
-    Means by inverse variance of the published shares: of rare values these are clipped at 0, so the mean of
-    two is as biased as each of them.
+    Unconstrained estimates, by inverse variance; only the mean is clipped to [0, 1]. Records of older
+    versions have none: of those the published shares are joined, which are too high where values are rare.
+    A value of one list has the share of that side's reports. Steps of a number are smoothed, and stay as they
+    are in `present`.
 
     Parameters
     ----------
-    present : under the present parameters; what `other` lacks stays as it is here.
-    other : comparable with it, see `why_not_comparable`.
+    present : under the present parameters.
+    other : comparable with it, see `why_not_comparable`; without any error it adds nothing.
+    listed : the present list. Values of it that `present` leaves out are left out here, too.
     """
-    places = {value: place for place, value in enumerate(other.values)}
-    errors = {place: error for place, error in enumerate(other.std_error) if error}
-    common = [
-        (here, places[value], error)
-        for here, (value, error) in enumerate(zip(present.values, present.std_error, strict=True))
-        if error and places.get(value) in errors
-    ]
-    if not common:
+    if present.mean is not None or all(each is None for each in other.std_error):
         return present
-    here, there = [each[0] for each in common], [each[1] for each in common]
-    shares = np.array([[present.frequency[i] for i in here], [other.frequency[i] for i in there]])
-    weights = np.array([[each[2] for each in common], [errors[i] for i in there]]) ** -2.0
-    share, error = (weights * shares).sum(axis=0) / weights.sum(axis=0), weights.sum(axis=0) ** -0.5
-    low, high = unified_interval(share, error)
-    figures = {"frequency": share, "std_error": error, "low": low, "high": high}
-    columns = {name: [*getattr(present, name)] for name in figures}
-    for name, figure in figures.items():
-        for place, each in zip(here, figure.tolist(), strict=True):
-            columns[name][place] = each
-    return replace(present, reports=present.reports + other.reports, **columns)
+    left_out = listed if present.omitted else frozenset()
+    values = [*dict.fromkeys([*present.values, *(each for each in other.values if each not in left_out)])]
+    sides = _columns(present, values), _columns(other, values)
+    shares, errors, misfits = (np.array(both) for both in zip(*sides, strict=True))
+    found = join_shares(shares, errors, errors, misfits)
+    reports, frequency = present.reports + other.reports, np.clip(found.share, 0, 1)
+    return replace(
+        present,
+        reports=reports,
+        values=values,
+        unbiased=found.share.tolist(),
+        frequency=frequency.tolist(),
+        count=(frequency * reports).tolist(),
+        std_error=[each if np.isfinite(each) else None for each in found.std_error.tolist()],
+        low=found.low.tolist(),
+        high=found.high.tolist(),
+        significant=found.significant.tolist(),
+        low_all=[],
+        high_all=[],
+        misfit_error=[],
+        unreliable=[],
+        discovered_at=[],
+    )
+
+
+def _columns(record: EstimateRecord, values: Sequence[str]) -> tuple[list[float], ...]:
+    """Shares, errors and misfits of these values; NaN, inf and 0 where there is none."""
+    own = {value: place for place, value in enumerate(record.values)}
+    places = [own.get(value) for value in values]
+    shares = record.unbiased or record.frequency
+    errors = [inf if each is None else each for each in record.std_error]
+    collisions = record.diagnostics.get("collision_error", 0.0) if record.mechanism == COLLIDING else 0.0
+    misfits = record.misfit_error or [collisions] * len(shares)
+    return (
+        [nan if each is None else shares[each] for each in places],
+        [inf if each is None else errors[each] for each in places],
+        [0.0 if each is None else misfits[each] for each in places],
+    )
 
 
 def _list_changes(record: EstimateRecord, present: Collection) -> tuple[list[str], list[str]]:

@@ -89,7 +89,7 @@ class EstimateHistory(LatestEstimates):
         reason = why_not_comparable(other, collection)
         if own is not None:
             present = decode_estimate(own.data)
-            return point_of(present if reason else joined(present, other))
+            return point_of(present if reason else joined(present, other, frozenset(collection.labels())))
         return point_of(other) | {
             "other_parameters": {
                 "fingerprint": other.fingerprint,

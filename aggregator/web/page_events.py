@@ -11,12 +11,15 @@ from math import isfinite
 import msgspec
 
 from aggregator.deployment import ClientLimits
+from aggregator.history.window_shares import units_of
 from aggregator.records.estimate import EstimateRecord
-from aggregator.records.share_change import CHANGE_ALARMS_A_YEAR, ShareChange
+from aggregator.records.share_change import ShareChange
+from aggregator.views.change_watch import unwatched
 from aggregator.views.estimate_history import WINDOWS, EstimateHistory
 from aggregator.web.event_feed import EventFeed
 from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.collection import Collection
+from estimators.mechanisms.hashing.prefix_tree import longest_of
 
 
 class PageFeed:
@@ -64,9 +67,22 @@ class PageFeed:
             self.feed.forget(("window", record.collection, gone))
             sent.remove(gone)
 
-    def show_changes(self, collection: str, changes: Sequence[ShareChange]) -> None:
-        """Send the changes of a collection's shares that were found lately, by time."""
-        event = {"collection": collection, "a_year": CHANGE_ALARMS_A_YEAR, "changes": list(changes)}
+    def show_changes(
+        self, collection: str, changes: Sequence[ShareChange], newest: Mapping[str, float]
+    ) -> None:
+        """Send the changes of a collection's shares that were found lately, by time.
+
+        `newest` has the figures of the newest final window by label, in units; those that changed are sent.
+        """
+        watched = self._collections[collection]
+        units, changed = units_of(watched), {each.value for each in changes}
+        event = {
+            "collection": collection,
+            "a_year": watched.change_alarms_a_year,
+            "range": [units.lowest, units.lowest + units.width],
+            "changes": list(changes),
+            "newest": {label: figure for label, figure in newest.items() if label in changed},
+        }
         self.feed.put(("changes", collection), event)
 
     async def run(self) -> None:
@@ -95,13 +111,18 @@ class PageFeed:
                     "delta": delta,
                     "period_seconds": period_seconds,
                     "reports": per_period,
+                    "changes": limits.changes,
                 }
             self.feed.put(("limits", name), event)
 
 
 def about(collection: Collection) -> dict[str, object]:
-    """A collection's description and cost; epsilons in nats, None if unbounded."""
-    permanent = collection.epsilon_inf
+    """A collection's description and cost; epsilons in nats, None if unbounded.
+
+    `longest` is the number of bytes at which texts of a prefix tree are cut; `unwatched` as the class of that
+    name, None if changes are looked for.
+    """
+    permanent, gap = collection.epsilon_inf, unwatched(collection)
     return {
         "name": collection.name,
         "fingerprint": f"{collection.fingerprint:016x}",
@@ -111,6 +132,8 @@ def about(collection: Collection) -> dict[str, object]:
         "grace_seconds": collection.grace_seconds,
         "minimum_reports": collection.minimum_reports,
         "history_windows": WINDOWS,
+        "longest": longest_of(collection.mechanism),
+        "unwatched": None if gap is None else gap._asdict(),
         "epsilon": collection.mechanism.epsilon,
         "epsilon_permanent": permanent if isfinite(permanent) else None,
     }

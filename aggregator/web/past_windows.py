@@ -4,7 +4,7 @@ Rule: counting comes first. One answer at a time, from a bounded number of windo
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import web
@@ -19,6 +19,8 @@ from estimators.collection import Collection
 from estimators.errors import DeniableError
 
 MOST_WINDOWS = 45_000  # a month of minutes
+
+Further = Callable[[Sequence[Joined]], Awaitable[None]]
 
 
 class PastWindows:
@@ -43,6 +45,7 @@ class PastWindows:
         periods: Sequence[Period],
         compute: Callable[[Sequence[Joined]], bytes],
         command: str,
+        further: Further | None = None,
     ) -> web.Response:
         """Return JSON; or 400, 422, 500 or 503 with the error.
 
@@ -53,6 +56,7 @@ class PastWindows:
         compute : the body from the joined windows of each period. Raises DeniableError with what the caller
             can change, such as a longer period; ValueError or ArithmeticError if no estimate fits the counts.
         command : that answers where this cannot, for the error.
+        further : reads what else the computation needs, once the windows are there.
         """
         for period in periods:
             windows = period.windows(collection.window_seconds)
@@ -65,7 +69,7 @@ class PastWindows:
         if self._busy.locked():
             return refusal(503, "another roll-up is running: try again when it has ended")
         async with self._busy:
-            return await self._answer(collection, periods, compute, command)
+            return await self._answer(collection, periods, compute, command, further)
 
     async def _answer(
         self,
@@ -73,6 +77,7 @@ class PastWindows:
         periods: Sequence[Period],
         compute: Callable[[Sequence[Joined]], bytes],
         command: str,
+        further: Further | None,
     ) -> web.Response:
         cluster, topics = self.deployment.cluster, self.deployment.topics
         try:
@@ -80,6 +85,8 @@ class PastWindows:
                 joined = [await join_windows(cluster, topics, collection, period) for period in periods]
         except (KafkaError, OSError):  # TimeoutError too
             return refusal(503, f"the windows cannot be read within {self.timing.read:g} s: try {command}")
+        if further is not None:
+            await further(joined)
         try:
             body = await asyncio.get_running_loop().run_in_executor(self._thread, compute, joined)
         except DeniableError as error:

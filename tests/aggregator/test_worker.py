@@ -20,7 +20,10 @@ from aggregator.partition.consumer import ExactApp
 from aggregator.partition.owner import RecordSource
 from aggregator.partition.timing import PartitionTiming
 from aggregator.records.estimate import EstimateRecord
+from aggregator.views.backfill import Backfill
+from aggregator.views.change_watch import ChangeWatch
 from aggregator.views.estimate_history import EstimateHistory
+from aggregator.web.server import WebServer
 from aggregator.worker import WorkerError, WorkerTiming
 from tests.support.aggregator.builders import (
     COLLECTIONS,
@@ -217,6 +220,33 @@ def test_long_step_of_the_loop_is_measured() -> None:
     value = metrics.registry.get_sample_value
     assert value("deniable_loop_delay_seconds_bucket", {"le": "0.1"}) == 0
     assert value("deniable_loop_delay_seconds_count") == 1
+
+
+def test_defect_in_following_is_told_and_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the page would stand still, with a worker that says it is ready."""
+    history, begun = EstimateHistory(COLLECTIONS.values()), asyncio.Semaphore(0)
+
+    async def fails(*_: object) -> None:
+        begun.release()
+        raise ValueError("shapes")
+
+    async def run() -> None:
+        web = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list)
+        following = asyncio.create_task(
+            worker._follow(history, web, DEPLOYMENT, WorkerMetrics(COLLECTIONS), QUICK)
+        )
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            for _ in range(9):  # three tasks, three times
+                await begun.acquire()
+        assert not following.done()
+        following.cancel()
+
+    for part in (history, Backfill, ChangeWatch):
+        monkeypatch.setattr(part, "follow" if part is history else "run", fails)
+    with capture_logs() as logged:
+        asyncio.run(run())
+    assert {each["event"] for each in logged} == {"estimates cannot be followed, trying again"}
+    assert {each["log_level"] for each in logged} == {"error"}
 
 
 def test_broker_lost_during_start_is_awaited(

@@ -10,6 +10,7 @@ from aggregator.ledger.runs.run import Integers, Run
 from producers import wire
 
 COPIED_BYTES = 4096  # of a record, up to which one checksum of a copy is faster than two without
+COPIED_AT_ONCE = 2**19  # of records
 _MAGIC = int.from_bytes(wire.MAGIC, "little")
 
 
@@ -75,9 +76,16 @@ def _checksums(run: Run, numbers: Integers) -> npt.NDArray[np.uint32]:
 
 
 def _checksums_of_copies(data: bytes, starts: Integers, length: int) -> npt.NDArray[np.uint32]:
-    """For records of equal length: what a checksum covers is copied together, and summed in one call."""
-    checked = slices(data, starts, wire.CHECKED_BYTES)
-    payload = slices(data, starts + wire.HEADER_BYTES, length - wire.HEADER_BYTES)
-    copies = np.concatenate((checked, payload), axis=1)
-    items = copies.view(f"V{copies.shape[1]}").reshape(-1).tolist()
-    return np.fromiter(map(crc32c, items), np.uint32, len(items))
+    """For records of equal length: what a checksum covers is copied together, and summed in one call.
+
+    COPIED_AT_ONCE bytes at a time: copies of a whole fetch would be most of the memory that counting needs.
+    """
+    found: list[int] = []
+    step = max(1, COPIED_AT_ONCE // length)
+    for first in range(0, len(starts), step):
+        places = starts[first : first + step]
+        checked = slices(data, places, wire.CHECKED_BYTES)
+        payload = slices(data, places + wire.HEADER_BYTES, length - wire.HEADER_BYTES)
+        copies = np.concatenate((checked, payload), axis=1)
+        found += map(crc32c, copies.view(f"V{copies.shape[1]}").reshape(-1).tolist())
+    return np.array(found, np.uint32)

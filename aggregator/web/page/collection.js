@@ -2,17 +2,20 @@
 // Rule 1: all parts show one window: the newest one, or one that people have chosen.
 // Rule 2: a section that is far from being seen is not drawn.
 
-import { drawChanges } from "./changes.js";
+import { drawChanges, drawUnwatched } from "./changes.js";
 import { createComparison, restoreComparison, updateComparison } from "./compare/comparison.js";
 import { drawDensity } from "./density.js";
 import { cloneTemplate, setTexts } from "./dom.js";
 import { formatMoment } from "./format.js";
+import { formerValues } from "./former/values.js";
 import { drawChosen, drawHeadline, drawQuestion, drawStaleness, isNumber } from "./headline.js";
 import { createHistory, drawHistory, selectWindow } from "./history.js";
+import { createMeanSoFar, restoreMeanSoFar, updateMeanSoFar } from "./mean_so_far.js";
 import { drawPair } from "./pair.js";
 import { createPlan, updatePlan } from "./plan.js";
 import { formatPrivacy } from "./privacy.js";
 import { downloadEstimate } from "./rows/estimate_csv.js";
+import { createSoFar, restoreSoFar, updateSoFar } from "./so_far.js";
 import { createTable, leadingValues, restoreTable, updateTable } from "./table.js";
 import { fetchWindow } from "./window.js";
 
@@ -30,6 +33,8 @@ export function createView(keep) {
   view.history = createHistory(section.querySelector(".history"), (start) => chooseWindow(view, start));
   view.plan = createPlan(section.querySelector(".plan"));
   view.comparison = createComparison(section.querySelector(".comparison"), keep);
+  view.soFar = createSoFar(section.querySelector(".so-far"), section.querySelector(".estimate"), keep);
+  view.meanSoFar = createMeanSoFar(section.querySelector(".mean-so-far"), keep);
   section.querySelector(".follow").addEventListener("click", () => {
     chooseWindow(view, null);
     section.focus();
@@ -43,6 +48,8 @@ export function createView(keep) {
 export function describe(view, collection) {
   view.collection = collection;
   drawQuestion(view.section, collection);
+  drawUnwatched(view.section.querySelector(".unwatched"), collection);
+  view.section.dataset.longest = collection.longest ?? "";
   drawPrivacy(view);
 }
 
@@ -50,6 +57,8 @@ export function describe(view, collection) {
 export function restoreView(view) {
   restoreTable(view.table);
   restoreComparison(view.comparison, view.collection);
+  if (view.collection.mechanism === "number") restoreMeanSoFar(view.meanSoFar);
+  else restoreSoFar(view.soFar);
   const start = view.keep.read("window");
   chooseWindow(view, /^[0-9]{1,12}$/.test(start) ? Number(start) : null);
 }
@@ -72,7 +81,7 @@ function drawPrivacy({ section, collection, limits }) {
 
 export function showEstimate(view, estimate) {
   view.newest = estimate;
-  updateComparison(view.comparison, view.collection, lastFinal(view));
+  updatePeriods(view);
   if (view.chosen === null) show(view, estimate);
   else if (view.chosen === estimate.window_start) chooseWindow(view, view.chosen);
 }
@@ -114,15 +123,27 @@ function downloadShown({ estimate, table, section }) {
   }
 }
 
-/** End of the newest final window, unix seconds; reports of later ones are still being counted. */
-function lastFinal({ windows, newest }) {
-  const ends = Array.from(windows.values()).filter(({ final }) => final).map(({ window_end }) => window_end);
-  return ends.length > 0 ? Math.max(...ends) : newest.final ? newest.window_end : newest.window_start;
+function updatePeriods(view) {
+  const known = finalWindows(view);
+  updateComparison(view.comparison, view.collection, known);
+  updateSoFar(view.soFar, known.end);
+  updateMeanSoFar(view.meanSoFar, known.end);
 }
 
-/** Shares that changed lately; the worker sends them after each look. */
-export function showChanges(view, event) {
-  drawChanges(view.section.querySelector(".share-changes"), event);
+/** Start and end of the final windows under the present parameters, unix seconds; later ones are still counted. */
+function finalWindows({ windows, newest }) {
+  const known = Array.from(windows.values()).filter(({ final, other_parameters: other }) => final && other === null);
+  if (newest.final) known.push(newest);
+  if (known.length === 0) return { start: newest.window_start, end: newest.window_start };
+  return {
+    start: Math.min(...known.map(({ window_start }) => window_start)),
+    end: Math.max(...known.map(({ window_end }) => window_end)),
+  };
+}
+
+/** Shares or means that changed lately; the worker sends them after each look. */
+export function showChanges({ section, collection }, event) {
+  drawChanges(section.querySelector(".share-changes"), event, collection.mechanism === "number");
 }
 
 /** Forgets the windows of a former connection; the worker sends those that it knows. */
@@ -134,7 +155,7 @@ export function addWindow(view, point) {
   const { windows, chosen, newest, collection: { history_windows: most } } = view;
   windows.set(point.window_start, point);
   if (windows.size > most) windows.delete(Math.min(...windows.keys()));
-  if (newest !== null) updateComparison(view.comparison, view.collection, lastFinal(view));
+  if (newest !== null) updatePeriods(view);
   const isShown = view.estimate?.window_start === chosen && view.estimate?.final === point.final;
   if (point.window_start === chosen && chosen !== newest?.window_start && !isShown) chooseWindow(view, chosen);
   draw(view);
@@ -155,7 +176,8 @@ function draw(view) {
       updateTable(view.table, view.estimate);
       if (view.estimate.pair) drawPair(view.section.querySelector(".pair"), view.estimate);
     }
-    drawHistory(view.history, view.windows, leadersOf(view), view.table.digits);
+    const former = formerValues(view.windows.values(), view.newest ?? view.estimate, view.table.search);
+    drawHistory(view.history, view.windows, [...leadersOf(view), ...former], view.table.digits);
     updatePlan(view.plan, view.collection.name, view.estimate);
   });
 }

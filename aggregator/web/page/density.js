@@ -1,7 +1,7 @@
 // The distribution of a number: the shares of its steps with their 95 % intervals, its mean and its quantiles.
 
 import { setTexts } from "./dom.js";
-import { formatFigure } from "./format.js";
+import { formatFigure, withSign } from "./format.js";
 import { areaOf, cursorOf, lineOf, niceEnd, pathsIn } from "./paths.js";
 
 const SHOWN = [0.1, 0.25, 0.5, 0.75, 0.9];
@@ -29,9 +29,9 @@ export function drawDensity(root, { values, frequency, low, high, mean, quantile
   setTexts(root, {
     ".mean": `Mean ${textOf(mean)}`,
     ".quantiles": quantiles.filter(({ level }) => SHOWN.includes(level))
-      .map((each) => `${each.level === 0.5 ? "Median" : `${formatFigure(100 * each.level)} % below`} ${textOf(each)}`)
+      .map((each) => `${each.level === 0.5 ? "Median" : `${withSign(formatFigure(100 * each.level))} below`} ${textOf(each)}`)
       .join(" · "),
-    ".top": `${formatFigure(100 * top)} %`,
+    ".top": withSign(formatFigure(100 * top)),
     ".half": formatFigure(50 * top),
     ".step": `Height: the share of the reports in each step of ${formatFigure(width)}, from ${formatFigure(first)} to ` +
       `${formatFigure(end)}. Dashed: the median.`,

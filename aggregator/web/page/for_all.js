@@ -1,10 +1,19 @@
 // Intervals that hold for all values at once, instead of for each alone.
 
-/** Calls `redraw` when people choose one or the other; hidden while an estimate lacks the former. */
-export function createForAll(root, redraw) {
-  const box = root.querySelector(".for-all input");
-  box.addEventListener("change", redraw);
-  return { label: root.querySelector(".for-all"), box };
+/** `keep` stores the choice; `redraw` is called when people make it. Hidden while an estimate lacks such intervals. */
+export function createForAll(root, keep, redraw) {
+  const forAll = { label: root.querySelector(".for-all"), box: root.querySelector(".for-all input"), keep };
+  forAll.box.addEventListener("change", () => {
+    keep.write("intervals", forAll.box.checked ? "all" : "");
+    redraw();
+  });
+  restoreForAll(forAll);
+  return forAll;
+}
+
+/** Takes the choice from the page's address. */
+export function restoreForAll({ box, keep }) {
+  box.checked = keep.read("intervals") === "all";
 }
 
 /** The estimate with the intervals that are asked for. */

@@ -1,6 +1,7 @@
 // Numbers and times as text. Pure.
 
 const NORMAL_95 = 1.959964;
+const UNITS = [[86_400, "day"], [3_600, "hour"], [60, "minute"], [1, "second"]];
 
 const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const timeOfDay = new Intl.DateTimeFormat("en", clock);
@@ -17,6 +18,22 @@ export function formatWhole(number, leastDigits = 0, mostDigits = leastDigits) {
 /** `1 report`, `2,000 reports` */
 export function formatCount(number, unit) {
   return `${formatWhole(number)} ${unit}${number === 1 ? "" : "s"}`;
+}
+
+/** `1 day`, `90 seconds`: in the largest unit that divides it. */
+export function formatPeriod(seconds) {
+  const [length, unit] = UNITS.find(([length]) => seconds % length === 0);
+  return formatCount(seconds / length, unit);
+}
+
+/** `5 %`, whose sign no line break parts from the number. */
+export function withSign(percent) {
+  return `${percent}\u00a0%`;
+}
+
+/** Names that a message has in backticks, in quotation marks. */
+export function quoted(text) {
+  return text.replaceAll(/`([^`]*)`/g, "“$1”");
 }
 
 export function formatPacks(packs) {

@@ -1,7 +1,7 @@
 // The head of a collection's section: what it asks, which window is shown, and how old that is.
 
 import { setText, setTexts } from "./dom.js";
-import { formatMoment, formatPacks, formatWhole, formatWindow } from "./format.js";
+import { formatCount, formatMoment, formatPacks, formatWhole, formatWindow } from "./format.js";
 
 const MECHANISMS = {
   "k-rr": "Randomized response",
@@ -10,6 +10,7 @@ const MECHANISMS = {
   "one-hot-pair": "One bit for each pair",
   "local-hash": "Local hashing",
   "local-hash-longitudinal": "Local hashing with memory",
+  "prefix-tree": "Local hashing of beginnings",
   "rappor": "RAPPOR",
   "rappor-one-hot": "RAPPOR without hashing",
   "rappor-k-hot": "RAPPOR of several values",
@@ -21,7 +22,7 @@ const PAIRS = ["k-rr-pair", "one-hot-pair"];
 export function drawQuestion(section, { name, mechanism, values }) {
   setTexts(section, {
     "h2": name,
-    ".question": questionOf(mechanism, formatWhole(values)),
+    ".question": questionOf(mechanism, values),
     ".mechanism": `${MECHANISMS[mechanism] ?? mechanism}.`,
   });
   section.setAttribute("aria-label", name);
@@ -32,9 +33,10 @@ export function drawQuestion(section, { name, mechanism, values }) {
 
 /** What the collection asks, in words of the answer. */
 function questionOf(mechanism, values) {
-  if (mechanism === "number") return `Distribution of a number, in ${values} steps`;
-  if (mechanism === "rappor-k-hot") return `Shares of reports that have each of ${values} values`;
-  return `Shares of ${values} ${PAIRS.includes(mechanism) ? "pairs of values" : "values"}`;
+  if (mechanism === "number") return `Distribution of a number, in ${formatCount(values, "step")}`;
+  if (mechanism === "rappor-k-hot") return `Shares of reports that have each of ${formatCount(values, "value")}`;
+  if (mechanism === "prefix-tree") return "Shares of texts";
+  return `Shares of ${PAIRS.includes(mechanism) ? `${formatCount(values, "pair")} of values` : formatCount(values, "value")}`;
 }
 
 export function drawHeadline({ section, collection, estimate }) {
@@ -49,8 +51,8 @@ export function drawHeadline({ section, collection, estimate }) {
   });
   section.classList.toggle("final", final);
   for (const part of section.querySelectorAll(".badge, .finality")) part.hidden = false;
-  for (const part of section.querySelectorAll(".estimate, .plan, .comparison")) part.hidden = isNumber(estimate);
-  section.querySelector(".density").hidden = !isNumber(estimate);
+  for (const part of section.querySelectorAll(".estimate, .plan, .comparison, .so-far")) part.hidden = isNumber(estimate);
+  for (const part of section.querySelectorAll(".density, .mean-so-far")) part.hidden = !isNumber(estimate);
   section.querySelector(".pair").hidden = !estimate.pair;
   section.querySelector(".waiting").hidden = true;
 }
@@ -79,7 +81,7 @@ export function drawStaleness({ section, collection, newest, chosen, staleness }
   setTexts(section, {
     ".waiting": isSought ? "Looking for the newest estimate."
       : "Waiting for the first estimate: a window is published once it has " +
-        `${formatWhole(collection.minimum_reports)} reports.`,
+        `${formatCount(collection.minimum_reports, "report")}.`,
     ".overdue": isOrphan ? "Old: the worker restarted, and knows no estimate yet."
     : since === undefined ? ""
     : `No new data: a newer estimate was due at ${formatMoment(since)}. The data come in batches, too few reports ` +

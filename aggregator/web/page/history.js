@@ -6,9 +6,10 @@
 // Rule 3: everything available to the pointer is available to the keyboard and in the table.
 
 import { drawEach, setTexts } from "./dom.js";
-import { formatClock, formatInterval, formatMoment, formatPercent, formatWhole, formatWindow } from "./format.js";
+import { formatClock, formatCount, formatInterval, formatMoment, formatPercent, formatWindow, quoted } from "./format.js";
 import { drawHistoryTable } from "./history_table.js";
-import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn } from "./paths.js";
+import { nameOf, withDots } from "./names.js";
+import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn, pointsOf } from "./paths.js";
 
 /**
  * `selected`: start of the selected window; null follows the newest. `choose` is called with it when the slider
@@ -96,12 +97,12 @@ function drawPanels(view) {
     drawPanel(panel, value, view, point);
   });
   const moment = `${formatWindow(point.start, point.end)}, ${point.final ? "final" : "provisional"}, ` +
-    `${formatWhole(point.reports)} reports`;
+    formatCount(point.reports, "report");
   const [from, to] = [formatClock(points[0].start), formatClock(points.at(-1).start)];
   setTexts(root, {
     ".moment": moment,
     ".changes": changesOf(points).map(describeChange).join(" "),
-    ".scale": values.length === 0 ? "None of the values found is among the 20 largest of a window, which are kept here."
+    ".scale": values.length === 0 ? whyEmpty(points)
       : `The last ${points.length} windows with their 95 % intervals, from ${from} to ${to}; each panel has its own ` +
         "scale, from 0.",
   });
@@ -111,17 +112,22 @@ function drawPanels(view) {
   cursor.setAttribute("aria-valuetext", [moment, ...values.map((value) => speak(value, point, view.digits))].join("; "));
 }
 
-function speak(value, { shares }, digits) {
-  const share = shares.get(value);
-  return share === undefined ? `${value} not known`
-    : `${value} ${formatPercent(share.frequency, digits)} %, ${formatInterval(share, digits)}`;
+function whyEmpty(points) {
+  return points.at(-1).shares.size === 0 ? "No values are listed now, so there are no shares to follow."
+    : "None of the values found is among the 20 largest of a window, which are kept here.";
 }
 
-function drawPanel(panel, value, { points, axisEnds, digits }, chosen) {
+function speak(value, { shares }, digits) {
+  const share = shares.get(value);
+  return share === undefined ? `${nameOf(value)} not known`
+    : `${nameOf(value)} ${formatPercent(share.frequency, digits)} %, ${formatInterval(share, digits)}`;
+}
+
+function drawPanel(panel, value, { root, points, axisEnds, digits }, chosen) {
   const share = chosen.shares.get(value);
   const axisEnd = axisEnds.get(value);
   setTexts(panel, {
-    ".value": value,
+    ".value": withDots(value, root.closest(".collection")),
     ".share": share === undefined ? "–" : `${formatPercent(share.frequency, digits)} %`,
     ".ends": share === undefined ? "not known" : formatInterval(share, digits),
     ".top": `${Number((100 * axisEnd).toPrecision(2))} %`,
@@ -130,12 +136,13 @@ function drawPanel(panel, value, { points, axisEnds, digits }, chosen) {
     ".to": formatClock(points.at(-1).start),
   });
   const runs = runsOf(points, value, axisEnd);
-  const [area, marks, line, cursor, changes] = pathsIn(panel.querySelector("svg"), 5);
+  const [area, marks, line, cursor, changes, lone] = pathsIn(panel.querySelector("svg"), 6);
   area.setAttribute("d", areaOf(runs));
   marks.setAttribute("d", marksOf(runs));
   line.setAttribute("d", lineOf(runs));
   cursor.setAttribute("d", cursorOf(places(points)(chosen.start)));
   changes.setAttribute("d", changesOf(points).map(([, { start }]) => cursorOf(places(points)(start))).join(""));
+  lone.setAttribute("d", pointsOf(runs));
 }
 
 /** Pairs of windows, one after the other, between which parameters changed. */
@@ -148,7 +155,7 @@ function describeChange([before, after]) {
   const { difference, not_comparable: reason } = before.other ?? after.other;
   const which = before.other ? "before" : "since";
   return `Other parameters ${which} ${formatMoment(after.start)}: ${difference}.` +
-    (reason ? ` Not comparable, so the lines end there: ${reason}.` : "");
+    (reason ? ` Not comparable, so the lines end there: ${quoted(reason)}.` : "");
 }
 
 /** Maps a window's start to its x, 0 to 100. */
@@ -180,5 +187,5 @@ function runsOf(points, value, axisEnd) {
 
 function drawTable({ root, points, values, digits }) {
   const details = root.querySelector("details");
-  if (details.open) drawHistoryTable(details.querySelector("table"), points, values, digits);
+  if (details.open) drawHistoryTable(details.querySelector("table"), points, values, digits, root.closest(".collection"));
 }

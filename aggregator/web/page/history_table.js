@@ -2,10 +2,11 @@
 
 import { placeChildren, setText } from "./dom.js";
 import { formatInterval, formatPercent, formatWhole, formatWindow } from "./format.js";
+import { withDots } from "./names.js";
 
 /** `points`: windows by time; `values`: names of the columns; `digits`: decimals of a percentage. */
-export function drawHistoryTable(table, points, values, digits) {
-  const head = ["Window", "Reports", ...values.map((value) => `${value}, %`)];
+export function drawHistoryTable(table, points, values, digits, section) {
+  const head = ["Window", "Reports", ...values.map((value) => `${withDots(value, section)}, %`)];
   drawCells(table.tHead.rows[0], head, (index) => createHead(index, "col"));
   const body = table.tBodies[0];
   const newestFirst = points.toReversed();

@@ -27,6 +27,11 @@ export function marksOf(runs) {
   return alone.map(({ x, low, high }) => `M${at(x, low)}V${round(high)}`).join("");
 }
 
+/** A point for each run of a single one, which a line cannot show. */
+export function pointsOf(runs) {
+  return lineOf(runs.filter((run) => run.length === 1));
+}
+
 export function cursorOf(x) {
   return `M${at(x, 0)}V100`;
 }

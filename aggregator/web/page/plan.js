@@ -2,7 +2,7 @@
 // Rule: only positions in the chart are computed here; the worker computes all figures.
 
 import { setText, setTexts } from "./dom.js";
-import { formatPercent, formatWhole } from "./format.js";
+import { formatCount, formatPercent } from "./format.js";
 import { cursorOf, lineOf, pathsIn } from "./paths.js";
 import { formatOdds, roundUp } from "./privacy.js";
 
@@ -62,7 +62,7 @@ function drawPlan(view) {
     return 100 * Math.min(1, Math.max(0, (Math.log(epsilon) - least) / (most - least)));
   };
   drawDecades(root.querySelector(".decades"), bottom, top);
-  setTexts(root, { ".reports-planned": formatWhole(reports) });
+  setTexts(root, { ".reports-planned": formatCount(reports, "report") });
   drawColumn(root, "now", now, 0);
   drawChoice(view);
 }

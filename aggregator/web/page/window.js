@@ -11,6 +11,9 @@ export async function fetchWindow({ name, window_seconds }, start) {
   const query = new URLSearchParams({ collection: name, from: start, to: start + window_seconds });
   const { body, error } = await ask(`api/rollup?${query}`);
   if (body === null) return { error: `The window of ${formatMoment(start)} is not kept here: ${error}.` };
+  if (body.independent === null && Object.keys(body.coverage.passed_over).length > 0) {
+    return { error: `The window of ${formatMoment(start)} was counted under other parameters: the history has its shares.` };
+  }
   if (body.independent === null) {
     return { error: `The window of ${formatMoment(start)} is not kept here, and its counts are not in the topic.` };
   }

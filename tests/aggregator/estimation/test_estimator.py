@@ -289,6 +289,24 @@ def test_shrunk_window_below_the_minimum_is_estimated_again() -> None:
     assert published(estimator) == [(5, True)]
 
 
+def test_published_window_without_counts_is_replaced_by_an_empty_record() -> None:
+    """Once every partition has closed it, and unless one has deleted it."""
+    estimator = new_estimator({FRUITS: Published(4, True)})
+    close(estimator, CLOSES_MS + 1, 0)
+    assert published(estimator) == []
+    close(estimator)
+    estimate_due(estimator)
+    [(_, record)] = estimator.drain()
+    assert (record.revision, record.final, record.reports, record.values) == (5, True, 0, [])
+    [counts] = estimator.drained_counts()
+    assert (counts.counts.packs, counts.counts.counts.sum()) == (0, 0)
+    assert estimator.drained_notes() == {FRUITS: Published(5, True, ahead=5)}
+    assert published(estimator) == []
+    dying = new_estimator({FRUITS: Published(4, True)})
+    close(dying, watermark_ms=DIES_MS + 1)
+    assert published(dying) == []
+
+
 def test_unpublished_final_estimate_is_not_revised() -> None:
     estimator = new_estimator()
     close(estimator)

@@ -124,7 +124,12 @@ def test_local_hashing_names_candidates_and_the_rest() -> None:
     assert record.other is not None
     assert record.other.std_error is not None
     assert abs(record.other.frequency - 0.6) < 6 * record.other.std_error
-    assert record.diagnostics.keys() == {"concentration", "collision_error"}
+    assert record.diagnostics.keys() == {
+        "concentration",
+        "collision_error",
+        "unlisted_texts",
+        "unlisted_share",
+    }
     assert record.diagnostics["concentration"] == pytest.approx(0.4**2 + 5 * 0.12**2, rel=0.1)
 
 
@@ -368,7 +373,7 @@ def test_pair_has_joint_table_margins_conditional_shares_and_a_test(mechanism: O
     assert (record.mechanism, record.estimator) == (mechanism.name, "mle")
     assert record.values == list(ROUTE.values)
     assert record.frequency == pytest.approx(truth.ravel().tolist(), abs=1e-4)
-    assert (record.omitted, record.other, record.parts) == (0, None, 1)
+    assert (record.omitted, record.parts) == (0, 1)
     pair = record.pair
     assert pair is not None
     assert (pair.first, pair.second) == ([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1])
@@ -382,6 +387,40 @@ def test_pair_has_joint_table_margins_conditional_shares_and_a_test(mechanism: O
     assert pair.independence.rejected
     assert pair.independence.degrees == 2
     assert decode_estimate(encode_estimate(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("of_carrier", "of_origin", "is_told"),
+    [(True, False, True), (False, True, True), (False, False, True), (True, True, False)],
+)
+def test_reports_of_no_pair_are_other_if_a_field_refuses_values(
+    of_carrier: bool, of_origin: bool, is_told: bool
+) -> None:
+    carrier, origin = Field("carrier", ("AA", "B6"), of_carrier), Field("origin", ("EWR", "JFK"), of_origin)
+    rows, columns = len(carrier.labels), len(origin.labels)
+    mechanism = OneHotPair.from_epsilon(rows, columns, 2.0)
+    collection = Collection("route", mechanism, pair_labels(carrier, origin), fields=(carrier, origin))
+    truth = np.full((rows, columns), 0.8 / (rows * columns))
+    window = window_of([counts_of_pairs(mechanism, truth)], [1_000_000])
+    record = record_of(collection, T0, window, window_estimate.estimate(collection, window), final=True)
+    assert (record.other is not None) == is_told
+    if record.other is not None:
+        assert record.other.frequency == pytest.approx(0.2, abs=1e-4)
+        assert record.other.low is not None
+        assert record.other.high is not None
+        assert record.other.std_error is not None
+        half = 1.96 * record.other.std_error
+        assert record.other.high - record.other.low == pytest.approx(2 * half, rel=1e-3)
+        assert record.pair is not None
+        for margin in record.pair.margins:
+            assert sum(margin.frequency) + record.other.frequency == pytest.approx(1, abs=1e-4)
+    assert decode_estimate(encode_estimate(record)) == record
+
+
+def test_reports_of_no_pair_of_k_rr_are_not_known() -> None:
+    window = window_of([counts_of_pairs(ROUTE.mechanism, np.full((3, 2), 1 / 6))], [1_000_000])
+    record = record_of(ROUTE, T0, window, window_estimate.estimate(ROUTE, window), final=True)
+    assert record.other is None
 
 
 def test_pairs_with_very_long_texts_are_omitted_without_an_estimate_of_them() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from aggregator.history import window_reader
 from aggregator.history.forgery_detection import (
     DetectorFinding,
     ScoredWindow,
@@ -12,7 +11,7 @@ from aggregator.history.forgery_detection import (
     judge_windows,
 )
 from aggregator.history.periods import Period
-from aggregator.history.window_reader import EachWindow, check_room
+from aggregator.history.window_reader import EachWindow
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
 from estimators.collection import Collection, Field, pair_labels
@@ -202,11 +201,3 @@ def test_window_with_missing_pages_is_not_tested(monkeypatch: pytest.MonkeyPatch
     reading.take(0, MemoryRecord(7, T0 * 1000, *first))
     assert reading.windows() == {}
     assert reading.joined().incomplete == [T0]
-
-
-def test_period_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
-    check_room(FRUIT, Period(T0, T0 + 100))
-    expected = r"^from and to must hold at most 10 windows of fruit, got 11; give a shorter period$"
-    with pytest.raises(ValueError, match=expected):
-        check_room(FRUIT, Period(T0, T0 + 110))

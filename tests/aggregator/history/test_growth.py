@@ -4,14 +4,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.history.growth import grow_windows, growth_record, shown_text
+from aggregator.history.growth import grow_windows, growth_record
 from aggregator.history.periods import Period
 from aggregator.history.rollup import coverage_of
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
 from bench.estimators.growth.prefix_reports import tree_counts
 from estimators.collection import Collection
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text
 
 MECHANISM = PrefixTree.from_epsilon((2, 4, 5), 4.0, 400)
 TREE = Collection("tree", MECHANISM, alphabet="abcdefgh", window_seconds=60, minimum_reports=1000)
@@ -28,7 +28,7 @@ def joined(windows: int = 4) -> Joined:
 
 
 def test_texts_of_the_sum_of_windows_are_found() -> None:
-    found = grow_windows(TREE, MECHANISM, joined(), TREE.alphabet, 0.05)
+    found = grow_windows(TREE, joined(), TREE.alphabet, 0.05)
     assert found is not None
     assert found.texts == [b"abc", b"abcde", b"cafe"]
     assert found.is_whole.tolist() == [True, False, True]
@@ -36,7 +36,7 @@ def test_texts_of_the_sum_of_windows_are_found() -> None:
 
 
 def test_another_alphabet_finds_only_its_texts() -> None:
-    found = grow_windows(TREE, MECHANISM, joined(), "cafe", 0.05)
+    found = grow_windows(TREE, joined(), "cafe", 0.05)
     assert found is not None
     assert found.texts == [b"cafe"]
     assert found.unexplained[0] == pytest.approx(0.75, abs=0.03)
@@ -46,7 +46,7 @@ def test_errors_count_the_sample_of_returning_clients_in_every_window() -> None:
     many, few = joined(), joined()
     few.reports.clear()
     few.reports[0] = 4 * 24_000
-    found, once = (grow_windows(TREE, MECHANISM, each, TREE.alphabet, 0.05) for each in (many, few))
+    found, once = (grow_windows(TREE, each, TREE.alphabet, 0.05) for each in (many, few))
     assert found is not None
     assert once is not None
     assert (found.std_error > 1.2 * once.std_error).all()
@@ -55,13 +55,13 @@ def test_errors_count_the_sample_of_returning_clients_in_every_window() -> None:
 def test_few_reports_are_not_searched() -> None:
     windows = joined(1)
     reluctant = Collection("tree", MECHANISM, window_seconds=60, minimum_reports=24_001)
-    assert grow_windows(reluctant, MECHANISM, windows, "abc", 0.05) is None
+    assert grow_windows(reluctant, windows, "abc", 0.05) is None
 
 
 def test_record_holds_what_was_found() -> None:
     windows = joined()
     coverage = coverage_of(TREE, Period(0, 300), windows)
-    found = grow_windows(TREE, MECHANISM, windows, TREE.alphabet, 0.05)
+    found = grow_windows(TREE, windows, TREE.alphabet, 0.05)
     record = msgspec.json.decode(msgspec.json.encode(growth_record(TREE, coverage, windows, 0.05, found)))
     assert (record["collection"], record["reports"], record["rate"]) == ("tree", 96_000, 0.05)
     assert record["coverage"]["windows"] == 4

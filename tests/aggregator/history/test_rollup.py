@@ -21,7 +21,7 @@ from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.rollup import client_overlap
+from estimators.rollup.overlap import client_overlap
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, counts_of
 
 HOUR = Period(T0 + 1, T0 + 59)  # whole windows of 10 s: from T0 + 10 to T0 + 50
@@ -188,3 +188,4 @@ def test_pairs_are_rolled_up_with_their_margins_and_test(mechanism: Mechanism) -
     assert result.independent.pair is not None
     assert [len(margin.frequency) for margin in result.independent.pair.margins] == [2, 2]
     assert result.independent.pair.independence.degrees == 1
+    assert (result.independent.other is not None) == isinstance(mechanism, OneHotPair)

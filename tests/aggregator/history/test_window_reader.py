@@ -8,9 +8,10 @@ import pytest
 
 from aggregator.history import window_reader
 from aggregator.history.periods import Period
-from aggregator.history.window_reader import CLOCKS_MILLISECONDS, Joined, join_windows
+from aggregator.history.window_reader import Joined, join_windows
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
+from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS
 from estimators.collection import Collection
 from estimators.mechanisms.rappor import Rappor
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, PARTITIONS, PLACE, T0, TOPICS, MemoryLog
@@ -37,8 +38,8 @@ class Topic:
         self.readings = 0
         monkeypatch.setattr(window_reader, "records_since", self._read)
 
-    def _read(self, servers: str, topic: str, partitions: int, unix_ms: int) -> object:
-        assert (topic, partitions) == (TOPICS.windows, PARTITIONS)
+    def _read(self, servers: str, topic: str, partitions: range, unix_ms: int) -> object:
+        assert (topic, partitions) == (TOPICS.windows, range(PARTITIONS))
         self.readings += 1
         return self.log.since(servers, topic, partitions, unix_ms)
 

@@ -11,6 +11,7 @@ from crc32c import crc32c
 
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.ledger import Ledger
+from aggregator.records.known_texts import decode_known_texts, encode_known_texts
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, run_of, tallies_of
 from tests.support.aggregator.owner_runs import NOW_MS, Broker, Running, packs, position, served_from_memory
 from tests.support.paths import VECTORS
@@ -20,8 +21,11 @@ STORED = {
     row_keys.decode_key(bytes.fromhex(row["key"])): bytes.fromhex(row["value"]) for row in EXPECTED["rows"]
 }
 KINDS = {row["kind"]: row for row in EXPECTED["rows"]}
-#: Name of the codec for each kind of row in `rows`; a nonce has none.
-CODECS = {"count": "counters", **{kind: kind for kind in KINDS if kind not in ("count", "owner")}}
+#: Name of the codec in `row_values` for each kind of row in `rows`; a nonce has none.
+CODECS = {
+    "count": "counters",
+    **{kind: kind for kind in KINDS if kind not in ("count", "owner", "known_texts")},
+}
 COUNTED = 2  # packs of FRUIT's window at T0 in the vectors
 COUNT_KEY = row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0)
 OTHER_KEY = row_keys.CountKey(PLACE.fingerprint, T0, 2, 0)
@@ -79,7 +83,9 @@ def test_vectors_contain_every_kind_of_row() -> None:
 def test_version_1_rows_reencode_identically(row: dict[str, str]) -> None:
     key, value = bytes.fromhex(row["key"]), bytes.fromhex(row["value"])
     assert row_keys.encode_key(row_keys.decode_key(key)) == key
-    if row["kind"] != "owner":
+    if row["kind"] == "known_texts":
+        assert encode_known_texts(decode_known_texts(value)) == value
+    elif row["kind"] != "owner":
         codec = CODECS[row["kind"]]
         encode, decode = getattr(row_values, f"encode_{codec}"), getattr(row_values, f"decode_{codec}")
         assert encode(decode(value)) == value

@@ -16,6 +16,7 @@ import pytest
 from aiokafka.structs import ConsumerRecord
 from kafka import KafkaAdminClient, KafkaProducer
 
+import deniable
 from aggregator.ledger.terms import Terms
 from aggregator.maintenance.ledger_changes import retire
 from aggregator.maintenance.ledger_reader import ledger_rows, terms_in
@@ -204,7 +205,10 @@ def test_rebuild_repeats_the_first_judgement_and_publishes_nothing_twice(deploye
 
 
 def test_figures_under_the_files_terms_replace_the_published_ones(deployed: Deployed) -> None:
-    """Where `counts` is lost too, the rebuild says so, and rejects what the shorter grace leaves out."""
+    """Where `counts` is lost too, the rebuild says so, and rejects what the shorter grace leaves out.
+
+    Of windows in which then no pack counts, readers find nothing any more.
+    """
     deployed.send(1)
     deployed.count()
     before, counted = deployed.finals(), deployed.rejections()
@@ -218,6 +222,13 @@ def test_figures_under_the_files_terms_replace_the_published_ones(deployed: Depl
     assert rejected.total() > counted
     replaced = deployed.finals() - before
     assert set(replaced.values()) == {1}
+    emptied = before.keys() - deployed.windows()
+    assert emptied
+    assert emptied <= replaced.keys()
+    file = deployed.folder / "deniable.yaml"
+    for read in (deniable.read_estimates, deniable.read_windows):
+        starts = read(file, collection="flash").column("window_start").to_pylist()
+        assert {b"flash/%d" % int(start.timestamp()) for start in starts} == deployed.windows()
 
 
 def test_rebuild_keeps_a_retirement(deployed: Deployed) -> None:

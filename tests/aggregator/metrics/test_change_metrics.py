@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from aggregator.metrics.change_metrics import FIGURES, ChangeMetrics
+from aggregator.metrics.change_metrics import FIGURES, MEAN_FIGURES, ChangeMetrics
 from aggregator.records.share_change import ShareChange
 
 
@@ -29,11 +29,15 @@ def test_newest_change_of_each_value_is_exported() -> None:
 
 def test_names_meanings_and_labels_are_those_declared() -> None:
     registry = CollectorRegistry()
-    ChangeMetrics(registry).show("fruit", [change("fig", 100, 0.05)])
+    metrics = ChangeMetrics(registry, {"air-time"})
+    metrics.show("fruit", [change("fig", 100, 0.05)])
+    metrics.show("air-time", [change("mean", 100, 2.5)])
     families = list(registry.collect())
     assert {(family.name, family.type, family.documentation) for family in families} == {
-        (each.exposed, each.kind, each.help) for each in FIGURES
+        (each.exposed, each.kind, each.help) for each in (*FIGURES, *MEAN_FIGURES)
     }
     assert [set(sample.labels) for family in families for sample in family.samples] == [
-        {"collection", "value"} for _ in FIGURES
+        *({"collection", "value"} for _ in FIGURES),
+        *({"collection"} for _ in MEAN_FIGURES),
     ]
+    assert registry.get_sample_value("deniable_mean_change", {"collection": "air-time"}) == 2.5

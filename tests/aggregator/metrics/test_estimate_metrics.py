@@ -198,6 +198,20 @@ def test_mean_and_quantiles_of_a_number_are_exported_until_forgotten() -> None:
     assert shown.registry.get_sample_value("deniable_estimate_mean", {"collection": "fruit"}) is None
 
 
+def test_frequent_texts_outside_a_list_are_exported_for_hashing_only() -> None:
+    shown = Shown()
+    shown.metrics.show(changed(estimate_of(), diagnostics={"unlisted_texts": 2.0, "unlisted_share": 0.3}))
+    shown.metrics.show(changed(estimate_of(), collection="place", diagnostics=FIT))
+
+    def figures(collection: str) -> list[float | None]:
+        names = ("unlisted_texts", "unlisted_ratio", "chi_square_ratio")
+        of = {"collection": collection}
+        return [shown.registry.get_sample_value(f"deniable_list_{name}", of) for name in names]
+
+    assert figures("fruit") == [2, 0.3, None]
+    assert figures("place") == [None, None, 3.8]
+
+
 def test_the_fit_of_a_list_is_exported_for_rappor_only() -> None:
     shown = Shown()
     record = estimate_of()

@@ -16,16 +16,16 @@ REPORTS = 100_000
 
 
 def number_record(minimum: float, maximum: float, steps: int) -> EstimateRecord:
-    """An estimate from the counts expected of numbers in the lower quarter of the range."""
+    """An estimate of numbers in the lower quarter of the range."""
     mechanism = SquareWave.from_epsilon(minimum, maximum, steps, 4.0)
     collection = Collection("air", mechanism)
     quarter = np.where(np.arange(steps) < steps / 4, 1.0, 0.0)
-    counts = np.rint(mechanism.channel @ (quarter / quarter.sum()) * REPORTS).astype(np.int64)
+    counts = np.random.default_rng(3).multinomial(REPORTS, mechanism.channel @ (quarter / quarter.sum()))
     window = WindowCounts(counts.reshape(1, -1), np.array([counts.sum()]), 10, 0)
     return record_of(collection, T0, window, estimate(collection, window), final=True)
 
 
-@pytest.mark.parametrize(("steps", "series"), [(4, 4), (32, 32), (33, 32), (100, 32), (256, 32), (512, 32)])
+@pytest.mark.parametrize(("steps", "series"), [(4, 4), (32, 32), (33, 32), (100, 32), (256, 32)])
 def test_shares_are_cumulative_at_evenly_spaced_edges(steps: int, series: int) -> None:
     record = number_record(-0.5, 719.5, steps)
     below = shares_below(record)

@@ -17,7 +17,7 @@ FIELDS = {
     "packs", "rejected", "mechanism", "estimator", "epsilon", "values", "frequency", "count", "std_error",
     "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts", "mean",
     "quantiles", "pair", "misfit_error", "unreliable", "unexplained_bits",
-    "low_all", "high_all", "unbiased",
+    "low_all", "high_all", "unbiased", "discovered_at",
 }  # fmt: skip
 COLUMNS = (
     "values", "frequency", "count", "std_error", "low", "high", "significant",
@@ -104,6 +104,7 @@ def test_invalid_utf_8_is_not_quoted() -> None:
     [
         ({"frequency": [0.5]}, "columns must have equal length"),
         ({"significant": []}, "columns must have equal length"),
+        ({"high_all": []}, "low_all and high_all must be given together"),
         ({"part": 2}, "part must be in [1, 1], got 2"),
         ({"part": 0, "parts": 3}, "part must be in [1, 3], got 0"),
         ({"window_start": -1}, "window_start must be in [0, 253402300799], got -1"),

@@ -127,7 +127,7 @@ def test_real_records_conform(validator: Any) -> None:
     [
         {"version": 2},
         {"fingerprint": "xyz"},
-        {"reports": 0},
+        {"reports": -1},
         {"frequency": ["0.5"]},
         {"other": {"frequency": 0.5}},
         {"final": None},

@@ -100,14 +100,14 @@ def test_points_of_all_parameters_are_bounded_together(monkeypatch: pytest.Monke
 def test_window_under_both_parameters_is_joined() -> None:
     """As where workers change one after the other: reports of both are of one window."""
     latest = EstimateHistory([FRUIT])
-    ours = window(0, frequency=[0.4, 0.2, 0.1], std_error=[0.1, 0.1, None], reports=50)
-    other = of_other(0, frequency=[0.2, 0.4, 0.9], std_error=[0.2, 0.1, 0.1], reports=30)
+    ours = window(0, unbiased=[0.4, 0.1, 0.1], std_error=[0.1, 0.1, None], reports=50)
+    other = of_other(0, unbiased=[0.2, -0.2, 0.9], std_error=[0.2, 0.1, 0.1], reports=30)
     for records in ((ours, other), (other, ours)):
         latest = EstimateHistory([FRUIT])
         for each in records:
             assert taken(latest, each)
         point = latest.point(FRUIT, records[-1])
-        shares = dict(zip(ours.values, (0.8 * 0.4 + 0.2 * 0.2, 0.3, 0.1), strict=True))
+        shares = dict(zip(ours.values, (0.8 * 0.4 + 0.2 * 0.2, 0.0, 0.9), strict=True))
         found = dict(zip(point["values"], point["frequency"], strict=True))  # type: ignore[call-overload]
         assert found == pytest.approx(shares)
         assert (point["reports"], point["other_parameters"]) == (80, None)

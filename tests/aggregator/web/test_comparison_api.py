@@ -112,7 +112,16 @@ def test_large_domain_returns_the_smallest_p_values() -> None:
         ({**GOOD, "rate": "0"}, 400, "rate must be a number in [1e-09, 0.5], got '0'"),
         ({**GOOD, "rate": "nan"}, 400, "rate must be a number in [1e-09, 0.5], got 'nan'"),
         ({**GOOD, "and": GOOD["between"]}, 400, "the periods must not overlap"),
-        ({**GOOD, "and": f"{T0 + 60}/{T0 + 69}"}, 400, "a period must hold 1 to 45000 whole windows of 10 s"),
+        (
+            {**GOOD, "and": f"{T0 + 60}/{T0 + 69}"},
+            400,
+            "the period must hold at least 1 whole window of 10 s",
+        ),
+        (
+            {**GOOD, "and": f"{T0 + 60}/{T0 + 450_080}"},
+            400,
+            "a period must hold 1 to 45000 whole windows of 10 s",
+        ),
         (
             {**GOOD, "collection": "air-time"},
             400,

@@ -1,11 +1,16 @@
 """The page in a real Chromium: status of the worker and drawn estimates."""
 
+import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from aggregator.deployment import ClientLimits
 from aggregator.records.estimate import Other
+from estimators.collection import Collection
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from tests.support.aggregator.browser import Watched, watched
 from tests.support.aggregator.builders import COLLECTIONS, PLACE, T0, changed, estimate_of
 from tests.support.aggregator.served import FRESH, Served, set_clock
@@ -100,6 +105,57 @@ def test_an_unreliable_value_has_no_interval(browser: "Browser", served: Served)
         assert section.locator(".axis span").last.inner_text() == "80"
 
 
+def test_an_incomplete_list_is_named(browser: "Browser", served: Served) -> None:
+    served.take(changed(NOISY, diagnostics={"chi_square_ratio": 10.63, "chi_square_limit": 1.216}))
+    with watched(browser, served.address) as shown:
+        shown.status("Live")
+        caption = shown.section().locator("caption").first
+        caption.filter(has_text="chi-square ratio 10.6, above 1.22). deniable decode fruit tries").wait_for()
+        revised = changed(NOISY, diagnostics={"chi_square_ratio": 1.1, "chi_square_limit": 1.216})
+        served.take(changed(revised, revision=NOISY.revision + 1))
+        caption.filter(has_not_text="The list is incomplete").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (1.0, "1 frequent text is not on it, with about 12.3 % of the reports; the listed shares are"),
+        (2.0, "2 frequent texts are not on it, with about 12.3 % of the reports together; the listed"),
+    ],
+)
+def test_frequent_texts_outside_the_list_are_counted(
+    browser: "Browser", served: Served, texts: float, said: str
+) -> None:
+    """As `unlisted_texts` and `unlisted_share` of local hashing say; nothing while there is none."""
+    served.take(changed(NOISY, diagnostics={"unlisted_texts": texts, "unlisted_share": 0.1234}))
+    with watched(browser, served.address) as shown:
+        caption = shown.section().locator("caption").first
+        caption.filter(has_text=f"The list is incomplete: {said}").wait_for()
+        assert "\u00a0% of" in caption.inner_text()  # a line must not begin with the sign
+        assert "deniable decode fruit tries other strings." in caption.inner_text()
+        complete = {"unlisted_texts": 0.0, "unlisted_share": 0.0}
+        served.take(changed(NOISY, diagnostics=complete, revision=NOISY.revision + 1))
+        caption.filter(has_not_text="The list is incomplete").wait_for()
+
+
+def test_one_of_a_kind_is_not_a_plural(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of a single value, a window of a single report."""
+    set_clock(monkeypatch)
+    single = replace(PLACE, candidates=("LAX",), minimum_reports=1)
+    record = changed(estimate_of(single), reports=1)
+    lone = changed(record, window_start=T0 - 10, window_end=T0, final=True)
+    with Served({single.fingerprint: single}).serving() as served:
+        with watched(browser, served.address) as shown:
+            section = shown.section("place")
+            section.locator(".waiting", has_text="once it has 1 report.").wait_for()
+            assert section.locator(".question").inner_text() == "Shares of 1 value"
+        served.take(lone, record)
+        with watched(browser, served.address) as shown:
+            section = shown.section("place")
+            section.locator("caption", has_text=re.compile(r"of 1 value is significantly")).wait_for()
+            section.locator(".moment", has_text=re.compile(r", 1 report$")).wait_for()
+
+
 def test_updates_arrive_without_a_reload(browser: "Browser", served: Served) -> None:
     with watched(browser, served.address) as shown:
         shown.status("Waiting for the first estimate")
@@ -132,6 +188,47 @@ def test_privacy_cost_is_shown_as_text(browser: "Browser", served: Served) -> No
             "factor 2,401. That a value changed is not hidden. "
             "Budget of a client: ε = 8 at δ = 1e-6 in 1 day, which is 3 reports; 2 reports a window."
         )
+
+
+KNOWN = ", if it is known when hash buckets change"
+HELD = "no interval includes that error. Browsers do not limit changes: they may send fewer reports."
+
+
+@pytest.mark.parametrize(
+    ("changes", "reports", "allowed", "held"),
+    [
+        (None, None, f"any number of reports keeps, whatever the values{KNOWN}", ""),
+        (None, 3, "is 3 reports", ""),
+        (
+            2,
+            None,
+            f"any number of reports keeps, whatever the values{KNOWN}",
+            " A client shows at most 2 changes of hash bucket in all, then goes on reporting the last one: "
+            + HELD,
+        ),
+        (
+            0,
+            None,
+            "any number of reports keeps, whatever the values",
+            f" A client always reports its first hash bucket: {HELD}",
+        ),
+    ],
+)
+def test_budget_of_values_that_change_states_its_condition(
+    browser: "Browser", changes: int | None, reports: int | None, allowed: str, held: str
+) -> None:
+    """Of longitudinal local hashing, whose budgets bound reports of values that change."""
+    words = Collection("words", LongitudinalHash.from_epsilons(4.0, 1.0), candidates=("a", "b"), memoize=True)
+    limits = {"words": ClientLimits(1, (12.0, 1e-6, 86_400), lambda: reports, changes)}
+    with (
+        Served({words.fingerprint: words}, limits).serving() as served,
+        watched(browser, served.address) as shown,
+    ):
+        privacy = shown.section("words").locator(".privacy").filter(has_text="Budget")
+        privacy.wait_for()
+        cost, _, said = privacy.inner_text().partition(" Budget of a client: ")
+        assert ("whose value stays the same" in cost) == ("is not hidden" in cost) == (changes != 0)
+        assert said == f"ε = 12 at δ = 1e-6 in 1 day, which {allowed}; 1 report a window.{held}"
 
 
 def test_overdue_estimate_is_stale(

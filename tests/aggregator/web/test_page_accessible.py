@@ -12,9 +12,11 @@ from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.scene import (
     AIR_TIME,
     LIMITS,
+    PAIR,
     SCENE,
     estimates,
     number_estimates,
+    pair_estimate,
 )
 from tests.support.aggregator.served import Served, set_clock
 
@@ -40,8 +42,9 @@ FOCUSED = """() => {
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Served]:
-    with Served(SCENE | {AIR_TIME.fingerprint: AIR_TIME}, LIMITS).serving() as served:
-        served.take(*estimates(), *number_estimates())
+    others = {collection.fingerprint: collection for collection in (AIR_TIME, PAIR)}
+    with Served(SCENE | others, LIMITS).serving() as served:
+        served.take(*estimates(), *number_estimates(), pair_estimate())
         yield served
 
 
@@ -54,10 +57,19 @@ def show_all(shown: Watched) -> None:
         if summary.is_visible():
             summary.click()
     shown.section("carrier").locator(".plan .errors .then", has_text="%").wait_for()
+    for direction in shown.section(PAIR.name).locator(".directions details").all():
+        direction.locator("tbody td").first.wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("viewport", "scheme"),
+    [
+        pytest.param(DESK, "light", id="desk-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(DESK, "dark", id="desk-dark", marks=[pytest.mark.all, pytest.mark.nightly]),
+        pytest.param(PHONE, "light", id="phone-light", marks=[pytest.mark.all, pytest.mark.nightly]),
+    ],
+)
 def test_axe_finds_nothing(
     browser: "Browser",
     worker: Served,
@@ -68,6 +80,9 @@ def test_axe_finds_nothing(
     set_clock(monkeypatch, T0 + 30)
     look = {"viewport": viewport, "color_scheme": scheme, "reduced_motion": "reduce"}
     with watched(browser, worker.address, **look) as shown:
+        shown.section(PAIR.name).scroll_into_view_if_needed()  # else it is not drawn
+        shown.section(PAIR.name).locator(".pair summary", has_text="by").first.wait_for()
+        assert violations(shown.page) == []
         show_all(shown)
         assert violations(shown.page) == []
 
@@ -86,7 +101,7 @@ def test_axe_finds_nothing_among_many_collections(
 
 def test_axe_would_find_a_defect(browser: "Browser", worker: Served) -> None:
     with watched(browser, worker.address) as shown:
-        shown.section("carrier").wait_for()
+        shown.section("carrier").locator(".scale", has_text="The last 38 windows").wait_for()  # all is drawn
         shown.page.evaluate("document.querySelector('.search input').labels[0].firstChild.remove()")
         shown.page.evaluate("document.querySelector('.search').hidden = false")
         found = violations(shown.page)

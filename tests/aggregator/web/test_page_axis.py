@@ -14,7 +14,7 @@ pytestmark = pytest.mark.all
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-WIDTHS = (320, 360, 390, 1280)
+WIDTHS = (320, 1280)
 HIGHEST = (1.0, 0.9, 0.55, 0.41, 0.3, 0.21, 0.155, 0.11, 0.051, 0.0123, 0.0021, 0.00031)
 LABELS = """() => {
   const axis = document.querySelector(".axis");

@@ -66,13 +66,13 @@ def test_history_shows_each_known_window(browser: "Browser", served: Served) -> 
             "apple 50.0 % 40.0 – 60.0 60 % 30 0 23:59:20 Jan 1",
             "<i>fig</i> 40.0 % 30.0 – 50.0 80 % 40 0 23:59:20 Jan 1",
         ]
-        area, _, line, cursor, changes = (
+        area, _, line, cursor, changes, alone = (
             path.get_attribute("d") for path in shown.section().locator(".panel").first.locator("path").all()
         )
     assert line == "M0 33.33L25 50M75 66.67L100 16.67"
     assert area == "M0 50L25 66.67L25 33.33L0 16.67ZM75 83.33L100 33.33L100 0L75 50Z"
     assert cursor == "M100 0V100"
-    assert changes == ""
+    assert changes == alone == ""
 
 
 def test_keyboard_chooses_a_window(browser: "Browser", served: Served) -> None:
@@ -140,8 +140,29 @@ def test_value_absent_from_a_window_is_not_drawn(browser: "Browser", served: Ser
         wait_for_all(shown, 2)
         shown.section().get_by_role("slider", name="Window").press("ArrowLeft")
         assert panels(shown)[1].startswith("<i>fig</i> – not known")
-        line = shown.section().locator(".panel").nth(1).locator("path").nth(2).get_attribute("d")
-    assert line == "M100 20h0"
+        paths = shown.section().locator(".panel").nth(1).locator("path")
+        assert paths.nth(2).get_attribute("d") == "M100 20h0"
+
+
+def test_window_between_gaps_is_drawn_as_a_point(browser: "Browser", served: Served) -> None:
+    """A line of no length shows its width alone: the point is several times as wide as the line."""
+    first, second, _, last = windows()
+    served.take(first, second, changed(last, window_start=T0 + 20, window_end=T0 + 30))
+    apart = changed(second, window_start=T0, window_end=T0 + 10, final=True)
+    served.take(apart)
+    with watched(browser, served.address) as shown:
+        wait_for_all(shown)
+        paths = shown.section().locator(".panel").first.locator("path")
+        mark, line, point = (paths.nth(place).get_attribute("d") for place in (1, 2, 5))
+        widths = [
+            paths.nth(place).evaluate("path => parseFloat(getComputedStyle(path).strokeWidth)")
+            for place in (2, 5)
+        ]
+        shown.keep("lone-window")
+    assert point == "M66.67 50h0M100 16.67h0"
+    assert mark == "M66.67 66.67V33.33M100 33.33V0"
+    assert (line or "").startswith("M0 33.33L16.67 50M")
+    assert widths[1] >= 3 * widths[0]
 
 
 def other_parameters(record: EstimateRecord, **fields: object) -> EstimateRecord:
@@ -185,7 +206,7 @@ def test_plan_matches_the_planner(browser: "Browser", served: Served) -> None:
 
         now = ["2.00", "7.4", *figures(FRUIT.mechanism)]
         assert (cells("now"), cells("then")) == (now, now)
-        assert plan.locator(".reports-planned").inner_text() == "20,000"
+        assert plan.locator(".reports-planned").inner_text() == "20,000 reports"
         slider = plan.get_by_role("slider")
         slider.press("End")
         assert (cells("now"), cells("then")) == (
@@ -232,16 +253,18 @@ def test_pair_of_few_reports_has_no_verdict(browser: "Browser", served: Served) 
     assert sentence == "Too few reports to test whether carrier and origin depend on each other."
 
 
-def test_pair_has_a_table_of_conditional_shares_with_margins(browser: "Browser", served: Served) -> None:
-    """Rows of the first field; a row that says nothing has question marks, and a pair left out no text."""
-    shares = ConditionalShares([0.8, 0.2, 0.5], [0.1, 0.1, None], [0.6, 0.0, 0.0], [1.0, 0.4, 1.0])
+def test_pair_has_tables_of_conditional_shares_in_both_directions(browser: "Browser", served: Served) -> None:
+    """Each share is above its interval; a row that says nothing has `?`, a pair left out no text."""
+    by_carrier = ConditionalShares([0.8, 0.2, 0.5], [0.1, 0.1, None], [0.6, 0.0, 0.0], [1.0, 0.4, 1.0])
+    by_origin = ConditionalShares([1.0, 0.7, 0.3], [None, 0.1, 0.1], [0.0, 0.4, 0.1], [1.0, 0.9, 0.6])
     margins = [
         PairMargin(
             "carrier", ["AA", "<b>B6</b>"], [0.9, 0.1], [0.01, 0.01], [0.88, 0.08], [0.92, 0.12], [True] * 2
         ),
         PairMargin("origin", ["EWR", "JFK"], [0.75, 0.25], [0.01, 0.01], [0.7, 0.2], [0.8, 0.3], [True] * 2),
     ]
-    pair = PairRecord([0, 0, 1], [0, 1, 1], margins, shares, shares, IndependenceTest(9.5, 1, 0.00205, True))
+    test = IndependenceTest(9.5, 1, 0.00205, True)
+    pair = PairRecord([0, 0, 1], [0, 1, 1], margins, by_carrier, by_origin, test)
     columns = {
         "values": ["AA / EWR", "AA / JFK", "<b>B6</b> / JFK"],
         "frequency": [0.7, 0.2, 0.1],
@@ -254,24 +277,37 @@ def test_pair_has_a_table_of_conditional_shares_with_margins(browser: "Browser",
     served.take(changed(estimate_of(), pair=pair, **columns))
     with watched(browser, served.address) as shown:
         drawn = shown.section().locator(".pair")
-        drawn.locator("summary", has_text="origin by carrier").click()
-        rows = [
-            row.all_inner_texts() for row in map(lambda row: row.locator("th, td"), drawn.locator("tr").all())
-        ]
+        tables = []
+        for summary in ("origin by carrier", "carrier by origin"):
+            drawn.locator("summary", has_text=summary).click()
+            table = drawn.locator("details", has_text=summary)
+            table.locator("tbody tr").first.wait_for()
+            tables.append([row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()])
         sentence = drawn.locator(".independence").inner_text()
-        title = drawn.locator("tbody td").nth(1).get_attribute("title")
+        captions = drawn.locator("caption").all_inner_texts()
         assert shown.section().locator(".estimate").is_visible()
+        margins[0].low[0] = 0.66
         tiny = msgspec.structs.replace(pair, independence=IndependenceTest(95.0, 1, 5.011e-33, True))
         served.take(changed(estimate_of(), revision=2, pair=tiny, **columns))
         drawn.locator(".independence", has_text="p < 1e-6").wait_for()
+        assert drawn.locator("td", has_text="66.0 – 92.0").count() == 2  # open tables follow the estimate
     assert sentence == "carrier and origin depend on each other (p = 0.00205, at a false-alarm rate of 5 %)."
-    assert rows == [
+    assert tables[0] == [
         ["carrier", "all, %", "EWR", "JFK"],
-        ["AA", "90.0", "80.0", "20.0"],
-        ["<b>B6</b>", "10.0", "", "?"],
-        ["all, %", "", "75.0", "25.0"],
+        ["AA", "90.0\n88.0 – 92.0", "80.0\n60.0 – 100.0", "20.0\n0.0 – 40.0"],
+        ["<b>B6</b>", "10.0\n8.0 – 12.0", "", "?"],
+        ["all, %", "", "75.0\n70.0 – 80.0", "25.0\n20.0 – 30.0"],
     ]
-    assert title == "95 % interval 60.0 – 100.0"
+    assert tables[1] == [
+        ["origin", "all, %", "AA", "<b>B6</b>"],
+        ["EWR", "75.0\n70.0 – 80.0", "?", ""],
+        ["JFK", "25.0\n20.0 – 30.0", "70.0\n40.0 – 90.0", "30.0\n10.0 – 60.0"],
+        ["all, %", "", "90.0\n88.0 – 92.0", "10.0\n8.0 – 12.0"],
+    ]
+    assert [caption.split(",")[0] for caption in captions] == [
+        "Share of each origin among the reports with one carrier",
+        "Share of each carrier among the reports with one origin",
+    ]
 
 
 def test_number_is_drawn_as_a_density_with_its_figures(browser: "Browser", served: Served) -> None:
@@ -304,8 +340,8 @@ def test_number_is_drawn_as_a_density_with_its_figures(browser: "Browser", serve
         assert not shown.section().locator(".plan").is_visible()
     assert texts == [
         "Mean -1,235 (-1,240 – -1,230)",
-        "10 % below -8 (-8.5 – -7) · Median 0.5 (0.25 – 0.75)",
-        "80 %",
+        "10\u00a0% below -8 (-8.5 – -7) · Median 0.5 (0.25 – 0.75)",
+        "80\u00a0%",
         "40",
     ]
     assert ticks == ["-10", "-5", "0", "5", "10"]

@@ -62,7 +62,7 @@ def test_chosen_collections_are_in_the_address(browser: "Browser", many: Served)
         until(shown.page, "document.querySelectorAll('.collection').length === 1")
         assert sections(shown) == [NAMES[12]]
         shown.page.get_by_label("Search collections").fill("-01")
-        shown.page.get_by_role("button", name="Show these 10").click()
+        shown.page.get_by_role("button", name="Show the 10 found").click()
         shown.section(NAMES[19]).locator(".reports", has_text="1,000,000").wait_for()
         assert sections(shown) == NAMES[10:]
 
@@ -83,7 +83,7 @@ def test_address_restores_all_that_is_shown(browser: "Browser", many: Served) ->
     with watched(browser, address) as again:
         section = again.section(NAMES[7])
         section.locator(".badge", has_text="Final").wait_for()
-        section.locator(".matches", has_text="100 of 300 values contain “ITEM-01”.").wait_for()
+        section.locator(".matches", has_text="“ITEM-01” is in 100 of 300 values.").wait_for()
         assert again.rows(NAMES[7]) == rows
         assert again.page.url == address
         assert section.locator("th[aria-sort=descending]").inner_text().startswith("Value")

@@ -1,14 +1,19 @@
-"""How soon the page is seen, in a real Chromium: 100 collections of 1,000 values."""
+"""How soon the page is seen, in a real Chromium: 100 collections of 1,000 values beside three.
+
+`make bench-page` measures the times; here the two are compared, which holds on a machine of any speed.
+"""
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aggregator.browser import PICTURES, until, watched
+from tests.support.aggregator.browser import PICTURES, watched
 from tests.support.aggregator.builders import T0
 from tests.support.aggregator.page.crowd import crowd, crowd_estimates
+from tests.support.aggregator.page.first_paint import load_times
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:
@@ -16,62 +21,52 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-COLLECTIONS = 100
+COLLECTIONS, FEW = 100, 3
 WINDOWS = 5
-LOADS, MOST_LOADS = 5, 20
-GOAL_MILLISECONDS = 200
-#: Of the first tables, on a machine that does other things too: it catches a page that waits for all of them.
-TABLES_MILLISECONDS = 2_000
-#: When the list of collections, a first table and a second one are there; the next frame paints them.
-WATCH = """
-  window.seen = {};
-  const first = (name, holds) => {
-    if (!(name in window.seen) && holds) window.seen[name] = performance.now();
-  };
-  new MutationObserver(() => {
-    const tables = document.querySelectorAll(".estimate:not([hidden]) tbody tr:first-child").length;
-    first("list", document.querySelectorAll("#choice li").length > 0);
-    first("table", tables >= 1);
-    first("tables", tables >= 2);
-  }).observe(document, { childList: true, subtree: true });
-"""
-PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+LOADS, MOST_LOADS = 4, 20
+#: Of the least times. A page that waits for every table takes over ten times as long.
+MOST_RATIO = 2.0
+
+
+@contextmanager
+def serving(collections: int) -> Iterator[Served]:
+    shown = crowd(collections)
+    with Served(shown).serving() as served:
+        served.take(*crowd_estimates([*shown.values()], WINDOWS))
+        yield served
 
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     set_clock(monkeypatch, T0 + 11)
-    collections = crowd(COLLECTIONS)
-    with Served(collections).serving() as served:
-        served.take(*crowd_estimates([*collections.values()], WINDOWS))
+    with serving(COLLECTIONS) as served:
         yield served
 
 
-def is_slow(loads: list[dict[str, float]]) -> bool:
-    return min(load["first_paint"] for load in loads) >= GOAL_MILLISECONDS
+def ratio(seen: str, many: list[dict[str, float]], few: list[dict[str, float]]) -> float:
+    """Return the least time of the many beside that of the few; what else runs only adds to a time."""
+    return min(load[seen] for load in many) / min(load[seen] for load in few)
 
 
-def test_first_paint_is_below_200_ms_with_100_collections(browser: "Browser", worker: Served) -> None:
-    """The best of five loads, each in a browser context without a cache; of up to 20 if all were too slow.
+def test_page_of_100_collections_is_seen_as_soon_as_that_of_three(browser: "Browser", worker: Served) -> None:
+    """Each load is in a browser context without a cache; more of them are tried if some were disturbed.
 
-    Others that share the machine only add to these times. All are kept in
-    `build/pictures/first_paint.json`, in milliseconds since the navigation began.
+    All are kept in `build/pictures/first_paint.json`, in milliseconds since the navigation began.
     """
-    loads = []
-    while len(loads) < LOADS or (is_slow(loads) and len(loads) < MOST_LOADS):
-        with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
-            page = context.new_page()
-            page.add_init_script(WATCH)
-            page.goto(worker.address)
-            until(page, "'tables' in window.seen")
-            until(page, f"{PAINT} !== null")
-            loads.append({"first_paint": page.evaluate(PAINT), **page.evaluate("window.seen")})
-            assert page.locator("#choice li").count() == COLLECTIONS
-            assert page.locator(".collection").count() < COLLECTIONS / 10
+    many: list[dict[str, float]] = []
+    few: list[dict[str, float]] = []
+
+    def slow() -> bool:
+        return any(ratio(seen, many, few) > MOST_RATIO for seen in ("first_paint", "tables"))
+
+    with serving(FEW) as other:
+        while len(many) < LOADS or (slow() and len(many) < MOST_LOADS):
+            few.append(load_times(browser, other.address))
+            many.append(load_times(browser, worker.address))
     PICTURES.mkdir(parents=True, exist_ok=True)
-    (PICTURES / "first_paint.json").write_text(json.dumps(loads, indent=1))
-    assert not is_slow(loads), loads
-    assert min(load["tables"] for load in loads) < TABLES_MILLISECONDS, loads
+    (PICTURES / "first_paint.json").write_text(json.dumps(many, indent=1))
+    assert all(load["sections"] * 10 <= COLLECTIONS for load in many)
+    assert not slow(), (many, few)
 
 
 def test_stream_of_few_collections_is_small(browser: "Browser", worker: Served) -> None:

@@ -3,19 +3,28 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from aggregator.history.window_reader import Joined
+from aggregator.views.former_estimates import FormerEstimates
+from aggregator.web import past_windows, rollup_api
+from aggregator.web.past_windows import PastWindows
+from aggregator.web.rollup_api import RollUps
 from tests.support.aggregator.browser import PICTURES, watched
-from tests.support.aggregator.builders import T0
+from tests.support.aggregator.builders import DEPLOYMENT, T0
+from tests.support.aggregator.page.changed import NOW, SHOWN, ChangedCarriers
 from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.scene import (
     AIR_TIME,
+    CARRIER,
     CARRIERS,
     LIMITS,
     MISSING,
     PAIR,
     SCENE,
     WINDOWS,
+    asked_twice,
     estimates,
     number_estimates,
     pair_estimate,
@@ -61,6 +70,39 @@ def test_page_fits_and_picture_is_saved(
     assert (PICTURES / f"{name}-{scheme}.png").stat().st_size > 50_000
 
 
+@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+def test_shares_so_far_fit_and_picture_is_saved(
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
+) -> None:
+    """Across a change of list and epsilon, which the history marks, too."""
+    changed = ChangedCarriers()
+
+    async def join(*_: object) -> Joined:
+        return changed.joined()
+
+    async def read(_: object, __: object, reading: FormerEstimates) -> None:
+        changed.fill(reading)
+
+    monkeypatch.setattr(past_windows, "join_windows", join)
+    monkeypatch.setattr(rollup_api, "read_former_estimates", read)
+    set_clock(monkeypatch, T0 + 30)
+    served = Served({NOW.fingerprint: NOW})
+    served.server.routes = RollUps(
+        PastWindows(DEPLOYMENT._replace(collections={NOW.fingerprint: NOW}))
+    ).routes()
+    with served.serving():
+        served.take(*changed.shown())
+        with watched(browser, served.address, viewport=viewport, reduced_motion="reduce") as shown:
+            shown.status("Live")
+            carrier = shown.section("carrier")
+            carrier.locator(".scale", has_text=f"The last {SHOWN} windows").wait_for()
+            carrier.get_by_text("What are the shares over all windows so far?").click()
+            carrier.locator(".so-far").get_by_role("button", name="Show", exact=True).click()
+            carrier.locator(".parts li", has_text="B6").wait_for()
+            assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+            shown.keep(f"so-far-{name}")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
 def test_number_fits_and_picture_is_saved(
@@ -79,10 +121,37 @@ def test_number_fits_and_picture_is_saved(
 
 
 @pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+def test_chart_of_a_number_takes_the_room_beside_a_taller_section(
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
+) -> None:
+    """At most 640 pixels; sections beside each other end together. On a phone it has its usual 144."""
+    set_clock(monkeypatch, T0 + 30)
+    both = {collection.fingerprint: collection for collection in (CARRIER, AIR_TIME)}
+    with Served(both).serving() as served:
+        served.take(*estimates(), *number_estimates())
+        with watched(browser, served.address, viewport=viewport, reduced_motion="reduce") as shown:
+            shown.section("carrier").locator(".panel").first.wait_for()
+            air_time = shown.section("air-time")
+            air_time.scroll_into_view_if_needed()
+            air_time.locator(".density .mean", has_text="Mean 15").wait_for()
+            chart = air_time.locator(".outline").bounding_box()["height"]
+            ends = [
+                box["y"] + box["height"]
+                for box in (shown.section(each).bounding_box() for each in ("carrier", "air-time"))
+            ]
+            shown.keep(f"number-beside-{name}")
+    if name == "phone":
+        assert chart == 144
+    else:
+        assert 400 < chart <= 640
+        assert ends[0] == pytest.approx(ends[1], abs=1)
+
+
+@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
 def test_pair_fits_and_picture_is_saved(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
 ) -> None:
-    """Its table scrolls by itself; the heads of its columns end where the figures do."""
+    """Its tables scroll by themselves; the heads of its columns end where the figures do."""
     set_clock(monkeypatch, T0 + 30)
     look = {"viewport": viewport, "color_scheme": "light", "reduced_motion": "reduce"}
     with Served({PAIR.fingerprint: PAIR}).serving() as served:
@@ -90,7 +159,9 @@ def test_pair_fits_and_picture_is_saved(
         with watched(browser, served.address, **look) as shown:
             shown.status("Live")
             pair = shown.section(PAIR.name).locator(".pair")
-            pair.locator("summary").click()
+            for summary in pair.locator("summary").all():
+                summary.click()
+            pair.locator(".directions details:nth-child(2) tbody td").first.wait_for()
             ends = pair.evaluate(
                 """pair => ["thead th:nth-child(3)", "tbody td:nth-child(3)"].map((cell) => {
                   const range = document.createRange();
@@ -99,8 +170,42 @@ def test_pair_fits_and_picture_is_saved(
                 })"""
             )
             assert ends[0] == pytest.approx(ends[1], abs=1)
+            caption = pair.locator(".directions details:nth-child(2) caption").bounding_box()
+            assert caption is not None
+            assert caption["x"] + caption["width"] <= viewport["width"]
             assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
             shown.keep(f"pair-{name}")
+
+
+def test_local_hashing_has_narrower_intervals_than_rappor(
+    browser: "Browser", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same flights at the same epsilon; both intervals of a value are drawn side by side.
+
+    Each width is taken from the rows that the page shows.
+    """
+    set_clock(monkeypatch, T0 + 100)
+    asked = asked_twice()
+    with Served({collection.fingerprint: collection for collection, _ in asked}).serving() as served:
+        served.take(*(record for _, record in asked))
+        with watched(browser, served.address, viewport=DESK, reduced_motion="reduce") as shown:
+            shown.status("Live")
+            widths = []
+            for collection, _ in asked:
+                shown.section(collection.name).locator(".estimate tr[data-value]").first.wait_for()
+                rows = shown.rows(collection.name)
+                widths.append({value: _width(cells[-1]) for value, cells in rows.items()})
+            of_both = widths[0].keys() & widths[1].keys() - {"other"}
+            assert len(of_both) >= 8
+            ratios = [widths[1][value] / widths[0][value] for value in of_both]
+            assert max(ratios) < 1
+            assert float(np.median(ratios)) < 0.85
+            shown.keep("asked-twice")
+
+
+def _width(interval: str) -> float:
+    low, high = interval.split(" – ")
+    return float(high) - float(low)
 
 
 @pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])

@@ -55,10 +55,10 @@ def test_search_finds_values_whatever_their_case_and_accents(browser: "Browser",
         section = shown.section()
         section.get_by_role("button", name="Show 132 more").wait_for()
         section.get_by_label("Search values").fill("ECLUSE")
-        section.locator(".matches", has_text="2 of 152 values contain “ECLUSE”.").wait_for()
+        section.locator(".matches", has_text="“ECLUSE” is in 2 of 152 values.").wait_for()
         assert [*shown.rows()] == ["Écluse", "ecluse 2"]
         section.get_by_label("Search values").fill("absent")
-        section.locator(".matches", has_text="0 of 152 values contain “absent”.").wait_for()
+        section.locator(".matches", has_text="“absent” is in 0 of 152 values.").wait_for()
         assert shown.rows() == {}
         section.get_by_label("Search values").fill("")
         section.get_by_role("button", name="Show 132 more").wait_for()
@@ -70,9 +70,7 @@ def test_search_says_what_it_cannot_find(browser: "Browser", served: Served) -> 
     served.take(record)
     with watched(browser, served.address) as shown:
         shown.section().get_by_label("Search values").fill("029")
-        expected = (
-            "1 of 30 values contain “029”. The 1,234 estimated lowest are not listed, and cannot be found."
-        )
+        expected = "“029” is in 1 of 30 values. Not listed, so not found: the 1,234 estimated lowest."
         shown.section().locator(".matches", has_text=expected).wait_for()
 
 

@@ -16,6 +16,7 @@ from aggregator.history.window_reader import Joined
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.records.window_counts import WindowCounts
 from aggregator.views.estimate_history import EstimateHistory
+from aggregator.views.former_estimates import FormerEstimates, TooManySharesError
 from aggregator.web import past_windows, rollup_api
 from aggregator.web.origin_check import HEADERS
 from aggregator.web.past_windows import MOST_WINDOWS, PastWindows
@@ -86,6 +87,52 @@ def test_roll_up_returns_the_record(asked: list[tuple[str, Period]]) -> None:
     assert record["independent"]["reports"] == record["reports"] == 120
 
 
+@pytest.mark.parametrize("others", [{}, {0xAB: 5}], ids=["one definition", "two"])
+def test_estimates_under_former_parameters_are_read_where_there_are_any(
+    monkeypatch: pytest.MonkeyPatch, others: dict[int, int]
+) -> None:
+    """Only if they are asked for, and if windows are of other parameters; here the topic has none of them."""
+    read: list[FormerEstimates] = []
+
+    async def found(_: object, __: object, reading: FormerEstimates) -> None:
+        read.append(reading)
+
+    async def join() -> Joined:
+        return replace(joined_of(FRUIT, 1, 2, 4), others=others)
+
+    monkeypatch.setattr(rollup_api, "read_former_estimates", found)
+    join_instead(monkeypatch, join)
+    [(_, _, plain)] = ask(GOOD)
+    assert (read, "joined" in plain) == ([], False)
+    [(status, _, record)] = ask({**GOOD, "former": "estimates"})
+    assert status == 200
+    joined = record.pop("joined")
+    assert record == plain
+    assert [each.period for each in read] == [Period(T0, T0 + 60)] * len(others)
+    assert (joined and joined["unread"], joined and joined["values"]) == ((5, []) if others else (None, None))
+
+
+def test_estimates_that_take_too_long_or_are_too_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def join() -> Joined:
+        return replace(joined_of(FRUIT, 1), others={0xAB: 5})
+
+    async def never(*_: object) -> None:
+        await asyncio.sleep(3600)
+
+    async def many(*_: object) -> None:
+        raise TooManySharesError("estimates must have at most 6 shares")
+
+    join_instead(monkeypatch, join)
+    for read, failure in (
+        (never, "estimates under former parameters cannot be read within 0.1 s"),
+        (many, "estimates must have at most 6 shares"),
+    ):
+        monkeypatch.setattr(rollup_api, "read_former_estimates", read)
+        [(status, _, record)] = ask({**GOOD, "former": "estimates"}, timing=WebTiming(read=0.1))
+        assert (status, record["joined"]["failure"], record["joined"]["unread"]) == (200, failure, 5)
+        assert record["sequence"] is not None
+
+
 def test_large_domain_returns_the_largest_values() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
     joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
@@ -107,15 +154,19 @@ def test_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> Non
         [*GOOD.items(), ("from", "0")],
         [*GOOD.items(), ("step", "1")],
         [("collection", "fruit"), ("from", "0"), ("until", "60")],
+        [*GOOD.items(), ("former", "windows")],
+        [*GOOD.items(), ("former", "estimates"), ("former", "estimates")],
     ],
-    ids=len,
+    ids=str,
 )
 def test_repeated_parameters_are_refused(
     query: list[tuple[str, str]], asked: list[tuple[str, Period]]
 ) -> None:
     [(status, _, body)] = ask(query)
     assert (status, asked) == (400, [])
-    assert body == {"error": "give collection, from and to, once each, and nothing else"}
+    assert body == {
+        "error": "give collection, from and to, once each, with former=estimates or without, and nothing else"
+    }
 
 
 @pytest.mark.parametrize(

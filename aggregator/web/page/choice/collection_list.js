@@ -63,5 +63,5 @@ function foundNames({ root, names }) {
 function filterItems(list) {
   const found = foundNames(list);
   for (const [name, item] of list.items) item.hidden = !found.includes(name);
-  setText(list.root.querySelector(".all"), found.length < list.names.length ? `Show these ${formatWhole(found.length)}` : "Show all");
+  setText(list.root.querySelector(".all"), found.length < list.names.length ? `Show the ${formatWhole(found.length)} found` : "Show all");
 }

@@ -1,7 +1,10 @@
 // What the page's address says after its #: which collections are shown, and what of each. Pure.
 // Rule: what follows a # stays in the browser, so no log of a server or proxy has what people look for.
 
-const FIELDS = ["search", "sort", "rows", "window", "compare", "compare_search", "compare_rows"];
+const FIELDS = [
+  "search", "sort", "rows", "intervals", "window", "compare", "compare_search", "compare_rows",
+  "so_far", "so_far_search", "so_far_sort", "so_far_rows", "so_far_intervals",
+];
 const COLLECTIONS = "collections";
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 

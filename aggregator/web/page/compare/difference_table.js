@@ -2,6 +2,7 @@
 
 import { cloneTemplate, placeChildren, setText, setTexts } from "../dom.js";
 import { formatPercent, formatPValue, formatWhole, percentDigits } from "../format.js";
+import { withDots } from "../names.js";
 import { csvOf, download, stamp } from "../rows/csv.js";
 import { createPaging, pageOf, restorePaging } from "../rows/paging.js";
 import { createSearch, drawMatches, findRows, restoreSearch } from "../rows/search.js";
@@ -46,20 +47,21 @@ function drawRows(view) {
   const body = root.querySelector("tbody");
   placeChildren(body, view.shown.map((_, index) => body.rows[index] ?? cloneTemplate("difference-template")));
   view.shown.forEach((row, index) => drawRow(body.rows[index], row, digits, end));
+  root.querySelector(".save").hidden = view.shown.length === 0;
   setText(root.querySelector(".middle"), `± ${Number((100 * end).toPrecision(2))}`);
   search.root.hidden = rows.length <= FIRST_ROWS && search.wanted === "";
-  const hint = record.omitted > 0 ? ` The ${formatWhole(record.omitted)} with the largest p-values are not listed.` : "";
+  const hint = record.omitted > 0 ? ` Not listed: the ${formatWhole(record.omitted)} with the largest p-values.` : "";
   drawMatches(search, formatWhole(found.length), formatWhole(rows.length), hint);
 }
 
 function drawRow(element, row, digits, end) {
   const { value, first_share, second_share, difference, low, high, std_error, p_value, significant } = row;
   const name = element.querySelector(".value");
-  setText(name, value);
+  setText(name, withDots(value, element.closest(".collection")));
   name.title = value;
   setTexts(element, {
     ".spoken": significant ? "differs" : "not found to differ",
-    ".both": `${formatPercent(first_share, digits)} → ${formatPercent(second_share, digits)}`,
+    ".both": [first_share, second_share].map((share) => formatPercent(Math.min(1, Math.max(0, share)), digits)).join(" → "),
     ".points": signed(difference, digits),
     ".interval": std_error === null ? "not known" : `${signed(low, digits)} to ${signed(high, digits)}`,
     ".p-value": formatPValue(p_value).replace(/^p (= )?/, ""),

@@ -1,7 +1,11 @@
 // The two periods of a comparison: proposals, their fields, and their text in the page's address.
 
-const HOUR = 3_600;
+import { formatPeriod } from "../format.js";
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const RECENT = "recent";
 const OTHERS = "others";
 /** Length of both periods, and how much earlier the first one is, seconds. */
 const PRESETS = {
@@ -12,19 +16,32 @@ const PRESETS = {
   "week": { title: "The last week, and the week before", length: 7 * DAY, earlier: 7 * DAY },
 };
 
-/** Fills the list of proposals with those that hold whole windows. */
-export function fillPresets(select, windowSeconds) {
+/**
+ * Fills the list with proposals of whole windows; returns their periods, lists of start and end, by name. `known`:
+ * unix seconds from which to which windows are known; if they are fewer than all proposals need, their halves lead.
+ */
+export function fillPresets(select, windowSeconds, known) {
   const fitting = Object.entries(PRESETS).filter(([, { length }]) => length >= windowSeconds);
-  const options = [...fitting.map(([value, { title }]) => [value, title]), [OTHERS, "Others"]];
-  if (select.options.length === options.length) return;
-  select.replaceChildren(...options.map(([value, title]) => new Option(title, value)));
+  const recent = recentPreset(windowSeconds, known.end - known.start);
+  const isShort = fitting.every(([, { length }]) => recent.length < length);
+  const proposals = isShort ? [[RECENT, recent], ...fitting] : fitting;
+  const chosen = select.value;
+  select.replaceChildren(...proposals.map(([name, { title }]) => new Option(title, name)), new Option("Others", OTHERS));
+  if (chosen === OTHERS || proposals.some(([name]) => name === chosen)) select.value = chosen;
+  return new Map(proposals.map(([name, preset]) => [name, periodsOf(preset, known.end)]));
 }
 
-/** Periods of a proposal up to `end`, unix seconds, as lists of start and end; null for others. */
-export function presetPeriods(name, end) {
-  if (!(name in PRESETS)) return null;
-  const { length, earlier } = PRESETS[name];
+function periodsOf({ length, earlier }, end) {
   return [[end - length - earlier, end - earlier], [end - length, end]];
+}
+
+/** Two halves of what is known, in whole windows and, from a minute on, in whole minutes if these are. */
+function recentPreset(windowSeconds, known) {
+  const half = windowSeconds * Math.max(1, Math.floor(known / 2 / windowSeconds));
+  const minutes = half - half % MINUTE;
+  const length = minutes > 0 && minutes % windowSeconds === 0 ? minutes : half;
+  const period = formatPeriod(length).replace(/^1 /, "");
+  return { title: `The last ${period}, and the ${period} before`, length, earlier: length };
 }
 
 /** Writes the periods into the fields, in local time. */

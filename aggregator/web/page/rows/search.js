@@ -29,7 +29,7 @@ export function findRows({ wanted }, rows) {
 
 /** Says how many were found; `hint` is added where there is something that the search cannot reach. */
 export function drawMatches(search, found, all, hint = "") {
-  const text = search.wanted === "" ? "" : `${found} of ${all} values contain “${search.input.value.trim()}”.${hint}`;
+  const text = search.wanted === "" ? "" : `“${search.input.value.trim()}” is in ${found} of ${all} values.${hint}`;
   clearTimeout(search.timer);
   search.timer = setTimeout(() => setText(search.root.querySelector(".matches"), text), PAUSE_MILLISECONDS);
 }

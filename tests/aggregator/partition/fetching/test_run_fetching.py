@@ -35,16 +35,25 @@ def batch_of(
     attributes: int = 0,
     compression: int = PLAIN,
     most_ms: int = 10**12,
+    steps: Sequence[int] = (1,),
     missing: int = 0,
 ) -> bytes:
-    """A batch as a broker stores it; compaction has removed its last `missing` records."""
+    """A batch as a broker stores it, and compacts it.
+
+    Parameters
+    ----------
+    steps : of the offsets, over and over; more than 1 if compaction has removed records before this one.
+    missing : how many it has removed at the end.
+    """
     builder = DefaultRecordBatchBuilder(2, compression, 0, -1, -1, 0, 10**7)
+    offset = -1
     for number, (key, value, headed) in enumerate(given):
-        builder.append(number, most_ms - 1000 + 7 * number, key, value, headed)
+        offset += steps[number % len(steps)]
+        builder.append(offset, most_ms - 1000 + 7 * number, key, value, headed)
     data = builder.build()
     (found,) = struct.unpack_from(">h", data, 21)
     struct.pack_into(">qi", data, 0, base, len(data) - 12)
-    struct.pack_into(">hi", data, 21, found | attributes, len(given) - 1 + missing)
+    struct.pack_into(">hi", data, 21, found | attributes, offset + missing)
     struct.pack_into(">q", data, 35, most_ms)
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
     return bytes(data)
@@ -52,7 +61,7 @@ def batch_of(
 
 @st.composite
 def fetches(draw: st.DrawFn) -> bytes:
-    """Batches of few or many records, equal or not, also compressed ones and markers of transactions."""
+    """Batches of few or many records, equal or not, also compacted and compressed ones, and markers."""
     data, base = b"", draw(st.integers(0, 2**40))
     for _ in range(draw(st.integers(0, 5))):
         base += draw(st.sampled_from([0, 0, 1, 5]))
@@ -61,10 +70,14 @@ def fetches(draw: st.DrawFn) -> bytes:
         attributes = draw(st.sampled_from([0, LOG_APPEND_TIME, LOG_APPEND_TIME, CONTROL]))
         if attributes == CONTROL:
             given = [(b"\0\0\0\1", b"\0\0\0\0\0\0", [])]
+        steps = draw(st.just([1]) | st.lists(st.sampled_from([1, 1, 2, 5, 100]), min_size=1, max_size=8))
         missing = draw(st.sampled_from([0, 0, 2]))
         compression = PLAIN if attributes == CONTROL else draw(st.sampled_from([PLAIN, PLAIN, GZIP]))
-        data += batch_of(base, given, attributes=attributes, compression=compression, missing=missing)
-        base += len(given) + missing
+        batch = batch_of(
+            base, given, attributes=attributes, compression=compression, steps=steps, missing=missing
+        )
+        data += batch
+        base += int.from_bytes(batch[23:27], "big") + 1
     return data[: len(data) - draw(st.sampled_from([0, 0, 1, 30]))]
 
 
@@ -87,7 +100,7 @@ def listed(runs: Sequence[Run]) -> list[Any]:
     ]
 
 
-@given(fetches(), st.integers(0, 12), st.sampled_from([1, 50, 8192]))
+@given(fetches(), st.integers(0, 12) | st.integers(0, 1000), st.sampled_from([1, 50, 8192]))
 def test_runs_are_what_aiokafka_reads(data: bytes, skipped: int, run_records: int) -> None:
     """From any offset of the first batch on, as brokers answer, and for any size of runs."""
     base, last = (int.from_bytes(data[:8], "big"), int.from_bytes(data[23:27], "big")) if data else (0, 0)

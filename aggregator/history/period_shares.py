@@ -1,0 +1,47 @@
+"""The unbiased shares of a roll-up and their errors, from which periods are compared and joined."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from estimators.arrays import FloatArray
+from estimators.collection import Collection
+from estimators.frequency.estimate import ScalarEstimate
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.rappor import Rappor
+from estimators.rollup.overlap import RollUp
+
+
+class PeriodShares(NamedTuple):
+    """Shares of a period. Arrays float64 (n,), fractions of all reports.
+
+    Parameters
+    ----------
+    share : unconstrained estimates, which are unbiased, so they may be negative or above 1; of numbers the
+        smoothed ones.
+    std_error : if every report comes from another client; inf where none can be stated.
+    shared_error : also valid if the same clients report in every window.
+    misfit : the part of both that is alike in every window: of RAPPOR of any text from strings outside the
+        candidates, of longitudinal hashing from collisions; 0 for others.
+    mean : of a number, in its units; None for other mechanisms.
+    """
+
+    share: FloatArray
+    std_error: FloatArray
+    shared_error: FloatArray
+    misfit: FloatArray
+    mean: ScalarEstimate | None
+
+
+def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:
+    """Return the shares of a roll-up of the collection; of plain k-RR with `other` its share is the last."""
+    independent, shared = result.independent, result.shared
+    share = independent.frequency if independent.unbiased is None else independent.unbiased
+    misfit = np.zeros(len(share))
+    errors = [independent.std_error, shared.std_error]
+    if isinstance(collection.mechanism, Rappor) and shared.misfit is not None:
+        errors = [np.where(shared.misfit.unreliable, np.inf, each) for each in errors]
+        misfit = shared.misfit.std_error
+    elif isinstance(collection.mechanism, LongitudinalHash):
+        misfit += independent.diagnostics["collision_error"]
+    return PeriodShares(share, errors[0], errors[1], misfit, independent.mean)

@@ -1,0 +1,241 @@
+"""The shares over all windows so far in a real Chromium: those of the roll-up's sequence, at every look."""
+
+import csv
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from aggregator.estimation import window_estimate
+from aggregator.history import rollup
+from aggregator.history.periods import Period
+from aggregator.history.share_sequences import ShareSequence
+from aggregator.history.window_reader import Joined
+from aggregator.records.window_counts import WindowCounts
+from aggregator.web import past_windows, rollup_api
+from aggregator.web.past_windows import PastWindows
+from aggregator.web.rollup_api import RollUps
+from estimators.collection import Collection, GrowthRule
+from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from tests.support.aggregator.browser import Watched, until, watched
+from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
+from tests.support.aggregator.page.axe import violations
+from tests.support.aggregator.served import Served, set_clock
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+DAY = Period(T0 - 86_400, T0)
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
+
+
+def joined() -> Joined:
+    """Thirty windows of which the last day has reports; five more are of other parameters."""
+    counts = WindowCounts(np.array([[9000, 12_000, 5000, 4000]]), np.array([30_000]), 30, 0)
+    return Joined(counts, {T0 - 10 * each: 1000 for each in range(30, 0, -1)}, [], {0xAB: 3, 0xCD: 2}, 0)
+
+
+def sequence() -> ShareSequence:
+    """What `/api/rollup` answers, and `deniable rollup --json` prints."""
+    found = joined()
+    coverage = rollup.coverage_of(FRUIT, DAY, found)
+    record = rollup.record_of(FRUIT, coverage, found, rollup.roll_up(FRUIT, found))
+    assert record.sequence is not None
+    return record.sequence
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A worker whose topics are replaced: of estimates it has none."""
+
+    async def join(_: object, __: object, ___: object, period: Period) -> Joined:
+        assert period == DAY
+        return joined()
+
+    async def read(*_: object) -> None: ...
+
+    monkeypatch.setattr(past_windows, "join_windows", join)
+    monkeypatch.setattr(rollup_api, "read_former_estimates", read)
+    set_clock(monkeypatch)
+    served = Served()
+    served.server.routes = RollUps(PastWindows(DEPLOYMENT)).routes()
+    with served.serving() as serving:
+        serving.take(changed(estimate_of(), window_start=T0 - 10, window_end=T0, final=True), estimate_of())
+        yield serving
+
+
+def ask(shown: Watched) -> None:
+    """Open the part of the page and ask; wait for its rows."""
+    shown.status("Live")
+    shown.section().get_by_text("What are the shares over all windows so far?").click()
+    shown.section().locator(".so-far").get_by_role("button", name="Show", exact=True).click()
+    shown.section().locator(".looks", has_text="30,000 reports in 30 windows").wait_for()
+    shown.section().locator(".so-far tr[data-value]").first.wait_for()
+
+
+def intervals(shown: Watched) -> dict[str, str]:
+    """Return the text of each interval by value."""
+    rows = shown.section().locator(".so-far tr[data-value]").all()
+    return {row.locator("th").inner_text().strip(): row.locator(".interval").inner_text() for row in rows}
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_intervals_are_those_of_the_sequence(
+    browser: "Browser", worker: Served, viewport: dict[str, int]
+) -> None:
+    """Of the day that the newest final window ends; the switch shows those for all values."""
+    expected = sequence()
+    with watched(browser, worker.address, viewport=viewport) as shown:
+        ask(shown)
+        single = intervals(shown)
+        shown.section().locator(".so-far").get_by_role("checkbox").check()
+        together = intervals(shown)
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        assert violations(shown.page) == []
+        shown.keep(f"so-far-{viewport['width']}")
+    for place, value in enumerate(expected.values):
+        of_one = (expected.low[place], expected.high[place])
+        of_all = (expected.low_all[place], expected.high_all[place])
+        for found, ends in ((single, of_one), (together, of_all)):
+            assert found[value] == " – ".join(f"{100 * end:.1f}" for end in ends)
+        assert single[value] != together[value]
+
+
+def test_windows_without_an_estimate_to_join_are_said_to_be_left_out(
+    browser: "Browser", worker: Served
+) -> None:
+    with watched(browser, worker.address) as shown:
+        ask(shown)
+        assert shown.section().locator(".parts li").all_inner_texts() == [
+            "5 windows of other parameters were left out; deniable rollup --former joins what their counts "
+            "say. No estimate of them can be joined here: they have too few reports, leave values out, or "
+            "are older than the topic keeps."
+        ]
+
+
+def test_rows_are_saved_as_csv(browser: "Browser", worker: Served, tmp_path: Path) -> None:
+    """With the figures of the roll-up's sequence, to the last digit, in the order of the rows."""
+    expected = sequence()
+    with watched(browser, worker.address) as shown:
+        ask(shown)
+        with shown.page.expect_download() as found:
+            shown.section().locator(".so-far").get_by_role("button", name="Download CSV").click()
+        order = [*intervals(shown)]
+        found.value.save_as(tmp_path / "so_far.csv")
+        names = (expected.since, T0)
+    start, end = (datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H%M%SZ") for each in names)
+    assert found.value.suggested_filename == f"fruit-{start}-to-{end}.csv"
+    with (tmp_path / "so_far.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [row["value"] for row in rows] == order
+    assert sorted(order) == sorted(expected.values)
+    for row in rows:
+        place = expected.values.index(row["value"])
+        for name in ("share", "low", "high", "low_all", "high_all"):
+            assert float(row[name]) == getattr(expected, name)[place]
+        assert (row["collection"], row["from"]) == ("fruit", f"{start[:13]}:{start[13:15]}:{start[15:]}")
+
+
+def test_period_and_intervals_are_in_the_link(browser: "Browser", worker: Served) -> None:
+    """So that a copy of the address shows the same part and the same intervals."""
+    address = f"{worker.address}#collections=fruit&fruit.intervals=all&fruit.so_far=week"
+    with watched(browser, address) as shown:
+        shown.status("Live")
+        select = shown.section().locator(".so-far select")
+        select.wait_for()
+        assert select.input_value() == "week"
+        assert shown.section().locator(".estimate .for-all input").is_checked()
+
+
+def test_link_shows_the_same_shares_again(browser: "Browser", worker: Served) -> None:
+    """Also a copied one, with their search, order and intervals; closing the part takes it out of the link.
+
+    Of the same period once a later window is final: the worker of this test refuses any other.
+    """
+    context = {"permissions": ["clipboard-read", "clipboard-write"]}
+    with watched(browser, worker.address, **context) as shown:
+        ask(shown)
+        part = shown.section().locator(".so-far")
+        part.get_by_role("checkbox").check()
+        part.get_by_role("button", name="Value").click()
+        expected, asked = intervals(shown), f"so_far=day,{DAY.start}/{DAY.end}"
+        until(shown.page, f"location.hash.includes('{asked}')")
+        shown.page.get_by_role("button", name="Copy link").click()
+        shown.page.locator("#copied", has_text="Copied").wait_for()
+        link = shown.page.evaluate("navigator.clipboard.readText()")
+        part.get_by_text("What are the shares over all windows so far?").click()
+        until(shown.page, "!location.hash.includes('so_far=')")
+    assert f"fruit.{asked}" in link
+    worker.take(changed(estimate_of(), window_start=T0, window_end=T0 + 10, final=True, revision=9))
+    with watched(browser, link) as again:
+        again.section().locator(".so-far tr[data-value]").first.wait_for()
+        assert intervals(again) == expected
+        assert [*intervals(again)] == sorted(expected)
+        assert not again.section().locator(".estimate .for-all input").is_checked()
+
+
+def test_address_without_the_part_closes_it(browser: "Browser", worker: Served) -> None:
+    """As by Back; one that is no period opens nothing."""
+    with watched(browser, f"{worker.address}#collections=fruit&fruit.so_far=year,1/2") as shown:
+        shown.status("Live")
+        part = shown.section().locator(".so-far")
+        assert part.get_attribute("open") is None
+        shown.page.evaluate("location.hash = '#collections=fruit&fruit.so_far=month'")
+        until(shown.page, "document.querySelector('.so-far').open")
+        assert part.locator("select").input_value() == "month"
+        shown.page.go_back()
+        until(shown.page, "!document.querySelector('.so-far').open")
+
+
+def test_worker_that_cannot_answer_says_why(
+    browser: "Browser", worker: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def few(*_: object) -> Joined:
+        return Joined(WindowCounts(np.array([[1, 1, 0, 0]]), np.array([2]), 1, 0), {T0 - 10: 2}, [], {}, 0)
+
+    monkeypatch.setattr(past_windows, "join_windows", few)
+    with watched(browser, worker.address) as shown:
+        shown.status("Live")
+        shown.section().get_by_text("What are the shares over all windows so far?").click()
+        shown.section().locator(".so-far").get_by_role("button", name="Show", exact=True).click()
+        shown.section().locator(".looks", has_text="No shares: there are too few reports").wait_for()
+        assert shown.section().locator(".so-far table").count() == 0
+
+
+def test_collection_without_candidates_says_so(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has reports enough, and nothing to estimate the shares of."""
+    mechanism = PrefixTree.from_epsilon((2, 3), 4.0)
+    text = Collection("text", mechanism, window_seconds=10, growth=GrowthRule(2, 0.05))
+    counts = WindowCounts(np.full((2, text.width), 500), np.full(2, 500 * text.width), 1, 0)
+
+    async def join(*_: object) -> Joined:
+        return Joined(counts, {T0 - 10: counts.reports}, [], {}, 0)
+
+    monkeypatch.setattr(past_windows, "join_windows", join)
+    set_clock(monkeypatch)
+    collections = {text.fingerprint: text}
+    served = Served(collections)
+    served.server.routes = RollUps(PastWindows(DEPLOYMENT._replace(collections=collections))).routes()
+    with served.serving() as serving:
+        result = window_estimate.estimate(text, counts)
+        for start in (T0 - 10, T0):
+            record = window_estimate.record_of(text, start, counts, result, final=start < T0)
+            serving.take(structs.replace(record, diagnostics=record.diagnostics | {"found_texts": 0.0}))
+        with watched(browser, serving.address) as shown:
+            shown.status("Live")
+            shown.section("text").locator(
+                "caption", has_text="No text is listed now; what growing"
+            ).wait_for()
+            shown.section("text").get_by_text("What are the shares over all windows so far?").click()
+            shown.section("text").locator(".so-far").get_by_role("button", name="Show", exact=True).click()
+            said = shown.section("text").locator(".looks", has_text="No shares: ")
+            said.wait_for()
+            assert said.inner_text() == (
+                "No shares: no candidates are listed in the collection file. deniable decode text --grow "
+                "finds frequent texts."
+            )
+            shown.keep("so-far-no-candidates")
