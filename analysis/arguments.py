@@ -1,13 +1,14 @@
 """Checks of the types that callers give: a wrong one is named before it fails somewhere inside."""
 
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
-from analysis.errors import AnalysisError
+from analysis.errors import WrongArgumentError
 
 
 def check_type(name: str, given: Any, kinds: type | tuple[type, ...], allowed: str) -> None:
-    """Raise AnalysisError if an argument is not of the types; True and False are no numbers.
+    """Raise WrongArgumentError if an argument is not of the types; True and False are no numbers.
 
     Parameters
     ----------
@@ -17,9 +18,39 @@ def check_type(name: str, given: Any, kinds: type | tuple[type, ...], allowed: s
     allowed : what it must be, for the message.
     """
     if isinstance(given, bool) or not isinstance(given, kinds):
-        raise AnalysisError(f"{name} must be {allowed}, got {reprlib.repr(given)}")
+        raise WrongArgumentError(f"{name} must be {allowed}, got {in_one_line(given)}")
+
+
+def texts_of(name: str, given: Any, allowed: str) -> list[str]:
+    """Return the texts of an iterable that is no text: a list, set, Series, array or generator.
+
+    Parameters
+    ----------
+    name : of the argument.
+    given : its value; an iterator is read once.
+    allowed : what it must be, for the message.
+
+    Raises
+    ------
+    WrongArgumentError if it is of another type, or holds what is no text.
+    """
+    if isinstance(given, str | bytes | bytearray | dict) or not isinstance(given, Iterable):
+        shown = "a text" if isinstance(given, str) else in_one_line(given)
+        raise WrongArgumentError(f"{name} must be {allowed}, got {shown}")
+    try:
+        found = list(given)
+    except TypeError as error:  # an array without dimensions
+        raise WrongArgumentError(f"{name} must be {allowed}, got {in_one_line(given)}") from error
+    for each in found:
+        check_type(name, each, str, allowed)
+    return [str(each) for each in found]
+
+
+def in_one_line(given: Any) -> str:
+    """Return a short repr: those of tables have many lines."""
+    return " ".join(reprlib.repr(given).split())
 
 
 def check_name(collection: Any) -> None:
-    """Raise AnalysisError if the argument `collection` is not text."""
+    """Raise WrongArgumentError if the argument `collection` is not text."""
     check_type("collection", collection, str, "the name of a collection, such as 'plan'")

@@ -10,18 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.bit_rates import extract_rates
-from estimators.frequency import krr as krr_estimate
-from estimators.frequency.estimate import QUANTILE_975, Estimate
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.pairs.table import inverted as inverted_pairs
+from estimators.frequency.estimate import QUANTILE_975
 from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg, normal_tail
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_hot import HotRappor
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +45,8 @@ def compare_shares(
     """Test every value's difference, with Benjamini-Hochberg for all of them together.
 
     The two sets are of different reports, so the variances of a difference add up. Errors are those of the
-    randomizers' noise: a difference is one between those who reported, whoever else there is.
+    randomizers' noise alone: a difference is one between those who reported, whoever else there is. Where
+    other people reported in each set, shares may differ although nobody changed, which the rate leaves out.
 
     Parameters
     ----------
@@ -82,40 +73,3 @@ def compare_shares(
         p_value=p_value,
         significant=benjamini_hochberg(p_value, rate),
     )
-
-
-def unbiased_shares(
-    counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], estimate: Estimate, mechanism: object
-) -> FloatArray:
-    """Return the unconstrained estimate that belongs to an estimate's standard errors.
-
-    Of RAPPOR of any text there is none: its constrained estimate, which is clipped at 0, is returned.
-
-    Parameters
-    ----------
-    counts : int64 (cohorts, width), of the reports.
-    cohort_sizes : int64 (cohorts,), reports.
-    estimate : of these counts.
-    mechanism : of the reports.
-
-    Returns
-    -------
-    float64 (n,), fractions of all reports, in the order of the estimate.
-    """
-    match mechanism:
-        case KRR() | LongitudinalKRR():
-            return krr_estimate.inv(counts[0], mechanism)
-        case PairKRR():
-            table = (counts[0] / counts[0].sum()).reshape(mechanism.shape)
-            pairs: FloatArray = inverted_pairs(table, mechanism).reshape(-1)
-            return pairs
-        case HotRappor():
-            rates: FloatArray = extract_rates(counts[:, : mechanism.buckets], cohort_sizes, mechanism).rate[0]
-            return rates
-        case PrefixTree(_, oracle):
-            return unbiased_shares(counts[-1:], cohort_sizes[-1:], estimate, oracle)
-        case FunctionPool() if estimate.supports is not None:
-            shares = np.asarray(estimate.supports, np.float64) / estimate.reports
-            return Inversion.of_support(mechanism).frequency(shares)
-        case _:
-            return estimate.frequency

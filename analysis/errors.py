@@ -10,6 +10,12 @@ class AnalysisError(DeniableError, ValueError):
     """A table cannot be read, written or compared. The message says where, what is allowed, and why."""
 
 
+class WrongArgumentError(AnalysisError):
+    """An argument is wrong whatever the data are, by itself or beside the others."""
+
+    exit_status = 2
+
+
 def needed(module: str, what: str, remedy: str) -> ModuleType:
     """Import a module of an extra.
 

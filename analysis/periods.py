@@ -5,15 +5,19 @@ import reprlib
 from datetime import UTC, date, datetime, time
 from numbers import Real
 
+import numpy as np
+
 from aggregator.history.periods import LATEST, Period, parse_time
+from aggregator.history.window_reader import most_windows
 from analysis.arguments import check_type
-from analysis.errors import AnalysisError
+from analysis.errors import WrongArgumentError
+from estimators.collection import Collection
 
 DAY_SECONDS = 86_400
 UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
 ALL_TIME = Period(0, LATEST)
 
-TimeGiven = str | int | float | date | datetime
+TimeGiven = str | int | float | date | datetime | np.datetime64
 TIME_ALLOWED = "a time: ISO 8601, a datetime, a date, or unix seconds"
 LAST_ALLOWED = "a text of a whole number from 1 to 999999 with m, h, d or w, such as '90m', '24h', '7d', '4w'"
 
@@ -24,28 +28,50 @@ def seconds_of(name: str, moment: TimeGiven) -> int:
     Parameters
     ----------
     name : of the parameter, for the error message.
-    moment : ISO 8601 (without a zone: local time), unix seconds, a datetime (naive: local time), or a date,
-        which is its midnight in local time.
+    moment : ISO 8601 (without a zone: local time), unix seconds, a datetime or pandas.Timestamp (naive:
+        local time), a datetime64 (UTC), or a date, which is its midnight in local time.
 
     Raises
     ------
-    AnalysisError if it is of another type, out of 1970 to 9999, or holds a fraction of a second.
+    WrongArgumentError if it is of another type, out of 1970 to 9999, or holds a fraction of a second.
     """
+    if isinstance(moment, np.datetime64):
+        moment = _from_numpy(name, moment)
     check_type(name, moment, (str, date, Real), TIME_ALLOWED)
     if isinstance(moment, str):
         try:
             return parse_time(name, moment, takes_local=True)
         except ValueError as error:
-            raise AnalysisError(str(error)) from error
-    if isinstance(moment, datetime):
-        seconds = moment.timestamp()
-    elif isinstance(moment, date):
-        seconds = datetime.combine(moment, time()).timestamp()
-    else:
-        seconds = moment
-    if not 0 <= seconds <= LATEST or seconds != int(seconds):
-        raise AnalysisError(f"{name} must be whole seconds from 1970 to 9999, got {moment!r}")
+            raise WrongArgumentError(str(error)) from error
+    try:
+        if isinstance(moment, datetime):
+            seconds = _plain(moment).timestamp()
+        elif isinstance(moment, date):
+            seconds = datetime.combine(moment, time()).timestamp()
+        else:
+            seconds = moment
+    except (ValueError, OverflowError) as error:  # pandas.NaT is a datetime; years 1 and 9999 in some zones
+        raise WrongArgumentError(f"{name} must be whole seconds from 1970 to 9999, got {moment!r}") from error
+    has_nanoseconds = getattr(moment, "nanosecond", 0) != 0  # of a pandas.Timestamp
+    if not 0 <= seconds <= LATEST or seconds != int(seconds) or has_nanoseconds:
+        raise WrongArgumentError(f"{name} must be whole seconds from 1970 to 9999, got {moment!r}")
     return int(seconds)
+
+
+def _plain(moment: datetime) -> datetime:
+    """Return a naive moment as a datetime of the standard library: pandas takes its own for UTC."""
+    if moment.tzinfo is not None:
+        return moment
+    return datetime.combine(moment.date(), moment.time()).replace(fold=moment.fold)
+
+
+def _from_numpy(name: str, moment: np.datetime64) -> datetime:
+    """Return the same time in UTC, in which numpy has times of tables; errors as of `seconds_of`."""
+    whole = moment.astype("datetime64[us]")
+    found = whole.item()  # an int out of the years 1 to 9999, None for NaT
+    if not isinstance(found, datetime) or not bool(whole.astype(moment.dtype) == moment):
+        raise WrongArgumentError(f"{name} must be whole seconds from 1970 to 9999, got {moment!r}")
+    return found.replace(tzinfo=UTC)
 
 
 def period_between(
@@ -62,10 +88,10 @@ def period_between(
 
     Raises
     ------
-    AnalysisError if a time is invalid, both start and last are given, or start is not before end.
+    WrongArgumentError if a time is invalid, both start and last are given, or start is not before end.
     """
     if start is not None and last is not None:
-        raise AnalysisError("give either start or last")
+        raise WrongArgumentError("give either start or last")
     is_open = end is None and last is None and default_seconds is None
     until = LATEST if is_open else int(now) if end is None else seconds_of("end", end)
     if start is not None:
@@ -76,17 +102,44 @@ def period_between(
         since = 0 if default_seconds is None else until - default_seconds
     period = Period(max(0, since), until)
     if period.start >= period.end:
-        raise AnalysisError(f"start must be before end: give an earlier start, got {period}")
+        raise WrongArgumentError(f"start must be before end: give an earlier start, got {period}")
     return period
 
 
 def duration_seconds(text: str) -> int:
-    """Return the seconds of a duration such as 90m, 24h, 7d, 4w; AnalysisError if it is none."""
+    """Return the seconds of a duration such as 90m, 24h, 7d, 4w; WrongArgumentError if it is none."""
     check_type("last", text, str, LAST_ALLOWED)
     match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
     if match is None:
-        raise AnalysisError(f"last must be {LAST_ALLOWED}, got {reprlib.repr(text)}")
+        raise WrongArgumentError(f"last must be {LAST_ALLOWED}, got {reprlib.repr(text)}")
     return int(match[1]) * UNITS[match[2]]
+
+
+def check_window(collection: Collection, period: Period) -> None:
+    """Raise WrongArgumentError if no whole window of a collection is in a period."""
+    if not period.windows(collection.window_seconds):
+        raise WrongArgumentError(
+            f"the period must hold at least 1 whole window of {collection.window_seconds} s, got {period}"
+        )
+
+
+def check_room(
+    collection: Collection, period: Period, *, reads: str = "the period", remedy: str = ""
+) -> None:
+    """Raise WrongArgumentError if a period may have more windows than are kept in memory.
+
+    Parameters
+    ----------
+    collection, period : whose windows are read.
+    reads : names the period, for the message.
+    remedy : what else helps than a shorter period, with a comma before it.
+    """
+    windows, most = period.windows(collection.window_seconds), most_windows(collection)
+    if windows > most:
+        raise WrongArgumentError(
+            f"{reads} must hold at most {most} windows of {collection.name}, got {windows}: give a shorter "
+            f"period{remedy}"
+        )
 
 
 def named_period(text: str) -> Period:
@@ -94,21 +147,21 @@ def named_period(text: str) -> Period:
 
     Raises
     ------
-    AnalysisError if it is none of these.
+    WrongArgumentError if it is none of these.
     """
     start, slash, end = text.partition("/")
     if slash:
         return period_between(start, end, None, 0, None)
     if re.fullmatch(r"\d{4}-\d{2}", text):
         year, month = map(int, text.split("-"))
-        if 1 <= month <= 12:
+        if 1 <= month <= 12 and (year, month) < (9999, 12):  # which would end after the latest time
             following = date(year + month // 12, month % 12 + 1, 1)
             return period_between(date(year, month, 1), following, None, 0, None)
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
         midnight = seconds_of("a day", text)
         following = datetime.fromtimestamp(midnight + DAY_SECONDS * 3 // 2).date()
         return period_between(midnight, following, None, 0, None)
-    raise AnalysisError(
+    raise WrongArgumentError(
         f"a period must be START/END, such as 2026-01-01/2026-01-08 or with times in ISO 8601, a day such as "
         f"2026-01-31, or a month such as 2026-01, got {text!r}"
     )

@@ -20,7 +20,9 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
 
     `frequency`, `low`, `high`, `std_error`, `significant`, `count`, `low_all` and `high_all` take every
     report for another client's; the same columns with `shared_` before them also hold if the same clients
-    report in every window. Those with `sequence_` hold at every look; a number has none.
+    report in every window. Those with `sequence_` hold at every look. A number has none of these: its
+    `about["sequence"]` is of its mean. `unbiased` is the unconstrained estimate under either assumption, null
+    for a number.
 
     Parameters
     ----------
@@ -49,11 +51,13 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
         for name in FOR_ALL:
             columns[f"{prefix}{name}"] = pa.array([*getattr(estimate, name), *[None] * rest], pa.float64())
     places = len(independent.values)
+    unbiased: list[float | None] = [*independent.unbiased] or [None] * places
+    columns["unbiased"] = pa.array(unbiased + [None] * rest, pa.float64())
     unreliable: list[bool | None] = [*independent.unreliable] or [None] * places
     columns["unreliable"] = pa.array(unreliable + [None] * rest, pa.bool_())
     columns["is_other"] = pa.array([False] * places + [True] * rest, pa.bool_())
     about = msgspec.to_builtins(record)
-    if record.sequence is not None:
+    if record.sequence is not None and independent.mean is None:
         for name in ("low", "high", *FOR_ALL):
             ends = [*getattr(record.sequence, name), *[None] * rest]
             columns[f"sequence_{name}"] = pa.array(ends, pa.float64())

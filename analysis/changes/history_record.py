@@ -4,34 +4,14 @@ from typing import Any
 
 import msgspec
 
-from aggregator.history.periods import iso
+from aggregator.history.periods import iso, number_of
+from aggregator.history.rollup import WindowCoverage
 from aggregator.records.estimate import NumberMean
+from aggregator.records.history_part import HistoryPart
 from analysis.errors import arrow
 from analysis.tables.arrow_table import ArrowTable
 
 JOINED_VERSION = 1
-
-
-class HistoryPart(msgspec.Struct, frozen=True):
-    """The windows under one definition; times in unix seconds, `from` and `to` in JSON.
-
-    Parameters
-    ----------
-    fingerprint : of the definition, in hex.
-    start, end : from the start of its first window to the end of its last.
-    change : what differs from the present definition, one line; empty for that one itself.
-    not_joined : why its estimate is not joined; empty if it is.
-    """
-
-    fingerprint: str
-    start: int = msgspec.field(name="from")
-    end: int = msgspec.field(name="to")
-    windows: int
-    reports: int
-    mechanism: str
-    epsilon: float
-    change: str
-    not_joined: str
 
 
 class JoinedHistoryRecord(msgspec.Struct, frozen=True):
@@ -42,7 +22,13 @@ class JoinedHistoryRecord(msgspec.Struct, frozen=True):
     common, and `significant` uses them. Errors are null where none can be stated. `parts_of_value` is the
     number of parts that list the value. `p_value` tests that they have the same share; where `differs`, they
     do not, and `share` is a mean of different shares. `passed_over` are windows under definitions that were
-    not given, by fingerprint. `mean`, of a number, is one over all parts, too.
+    not given, by fingerprint. `coverage` says which windows were counted under the definitions given, joined
+    or not comparable, and which are missing or incomplete. `mean`, of a number, is one over all parts, too.
+
+    Errors, intervals, `p_value` and `differs` are of the randomizers' noise alone, so a difference is one
+    between those who reported: if other people report in each part, shares differ by chance although nobody
+    changed. With two parts of 1,000 reports of k-RR, 16 values and epsilon 4, `differs` then marks a value
+    in 54 % of runs, and 82 % of the intervals hold the share among all people; docs/history.md has more.
     """
 
     version: int
@@ -52,6 +38,7 @@ class JoinedHistoryRecord(msgspec.Struct, frozen=True):
     end: int = msgspec.field(name="to")
     reports: int
     parts: list[HistoryPart]
+    coverage: WindowCoverage
     passed_over: dict[str, int]
     values: list[str]
     share: list[float]
@@ -94,11 +81,13 @@ def _kind(pa: Any, name: str) -> Any:
 def lines_of_parts(record: JoinedHistoryRecord) -> list[str]:
     """Say for people which windows were joined, where parameters changed, and what is not comparable."""
     lines = [
-        f"{record.collection}: {len(record.parts)} definitions, {iso(record.start)} to {iso(record.end)}"
+        f"{record.collection}: {number_of(len(record.parts), 'definition')}, {iso(record.start)} to "
+        f"{iso(record.end)}"
     ]
     for part in record.parts:
         lines.append(
-            f"{iso(part.start)} to {iso(part.end)}: {part.windows:,} windows, {part.reports:,} reports, "
+            f"{iso(part.start)} to {iso(part.end)}: {number_of(part.windows, 'window', ',')}, "
+            f"{number_of(part.reports, 'report', ',')}, "
             f"{part.mechanism}, epsilon {part.epsilon:.6g} (fingerprint {part.fingerprint})"
         )
         if part.change:
@@ -106,8 +95,8 @@ def lines_of_parts(record: JoinedHistoryRecord) -> list[str]:
         if part.not_joined:
             lines.append(f"  not comparable, not joined: {part.not_joined}")
     lines += [
-        f"{windows} windows with other parameters (fingerprint {fingerprint}) skipped: give the collection "
-        "file that they were counted under as --former, too"
+        f"{number_of(windows, 'window')} with other parameters (fingerprint {fingerprint}) skipped: give the "
+        "collection file that they were counted under as --former, too"
         for fingerprint, windows in record.passed_over.items()
     ]
     return lines

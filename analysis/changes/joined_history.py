@@ -9,13 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aggregator.history.inverse_variance import WeightedShares, join_shares
+from aggregator.history.period_shares import PeriodShares
 from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
 from aggregator.records.estimate import NumberMean
+from aggregator.records.history_part import HistoryPart
 from analysis.changes.comparability import DefinitionChange, change_between, sentence_of
-from analysis.changes.history_record import JOINED_VERSION, HistoryPart, JoinedHistoryRecord
-from analysis.changes.inverse_variance import WeightedShares, join_shares
-from analysis.comparison import JoinedPeriod, PeriodShares, period_shares
+from analysis.changes.history_record import JOINED_VERSION, JoinedHistoryRecord
+from analysis.changes.joined_coverage import joined_coverage
+from analysis.comparison import JoinedPeriod, period_shares
 from analysis.errors import AnalysisError
 from analysis.tables.estimate_table import OTHER
 from estimators.arrays import FloatArray
@@ -67,7 +70,8 @@ def join_history(present: Definition, former: Sequence[Definition], period: Peri
     if not found:
         raise AnalysisError(
             f"no definition of {present.collection.name} has an estimate to join in {period}: "
-            f"{'; '.join(each.not_joined for each in parts) or 'there are no windows'}; give a longer period"
+            f"{'; '.join(each.not_joined for each in parts) or 'there are no windows'}; "
+            f"give {'a longer period' if parts else 'a period of which there are final windows'}"
         )
     return _record(present, former, period, parts, found)
 
@@ -107,6 +111,11 @@ def _record(
     names = _names([definition.collection for definition, _ in found])
     joined = _joined(names, found)
     given = {each.collection.fingerprint for each in (present, *former)}
+    passed_over = {
+        f"{fingerprint:016x}": windows
+        for fingerprint, windows in present.joined.others.items()
+        if fingerprint not in given
+    }
     return JoinedHistoryRecord(
         version=JOINED_VERSION,
         collection=collection.name,
@@ -115,11 +124,8 @@ def _record(
         end=period.end,
         reports=sum(definition.joined.counts.reports for definition, _ in found),
         parts=parts,
-        passed_over={
-            f"{fingerprint:016x}": windows
-            for fingerprint, windows in present.joined.others.items()
-            if fingerprint not in given
-        },
+        coverage=joined_coverage(collection, period, (present, *former), passed_over),
+        passed_over=passed_over,
         values=names,
         share=joined.share.tolist(),
         std_error=_finite(joined.std_error),

@@ -1,35 +1,33 @@
-"""Merges windows into files, each of which is whole and holds each of its windows once, after any kill.
+"""Merges windows into files, each of which is whole and holds each of its windows once, after any kill."""
 
-Rule: a file is replaced, never changed: the new content is written under another name in the same file
-system, forced to disk, and renamed. A kill before the rename leaves the old file, one after it the new file.
-What a killed run left unfinished is deleted by the next one, which holds the lock.
-"""
-
-import fcntl
-import os
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from analysis.errors import AnalysisError, arrow
-from analysis.export.layout import ExportFile, day_folder, span_of
-from analysis.tables.export_state import state_folder
-from analysis.tables.file_formats import read_table, write_table
+from analysis.export.layout import ExportFile, day_folder, files_of, span_of
+from analysis.export.place import ExportPlace
 from analysis.tables.revisions import TableRevision, TableWindow, revisions_of, without
 from estimators.collection import Collection
 
-UNFINISHED = ".unfinished"
+NOTHING: Mapping[TableWindow, TableRevision] = MappingProxyType({})
 
 
 class ExportProgress(msgspec.Struct, frozen=True):
-    """All records appended until then, unix milliseconds, are in the files."""
+    """All records appended until then, unix milliseconds, are in the files.
+
+    Parameters
+    ----------
+    until_ms : then.
+    files : the names of all files of the collection and its parameters; empty in records of older versions.
+    """
 
     until_ms: int
+    files: frozenset[str] = frozenset()
 
 
 class DayFiles:
@@ -37,69 +35,100 @@ class DayFiles:
 
     Parameters
     ----------
-    output : the folder, locked: see `locked`.
+    place : of the files.
     collection : of the windows.
     kind, ending : see `ExportFile`.
     schema : of the tables.
 
     Attributes
     ----------
-    windows, files : what was written so far, each once, however often it was replaced.
+    present : names of the files there are.
+    windows, files : what was written so far, files by name, each once, however often it was replaced.
+    withdrawn : windows whose rows were removed.
     others : starts of windows that the run left out, being of other parameters, by fingerprint in hex.
     """
 
-    def __init__(self, output: Path, collection: Collection, kind: str, ending: str, schema: Any) -> None:
-        self.output = output
+    def __init__(
+        self, place: ExportPlace, collection: Collection, kind: str, ending: str, schema: Any
+    ) -> None:
+        self.place = place
         self.collection = collection
         self.kind = kind
         self.ending = ending
         self.schema = schema
         self.fingerprint = f"{collection.fingerprint:016x}"
         rows = collection.cohorts if kind == "windows" else collection.entries + 1
-        self._state = state_folder(output)
-        self.seconds = span_of(
-            output, collection.name, kind, ending, self.fingerprint, collection.window_seconds, rows
-        )
+        files = files_of(place, collection.name, kind, ending, self.fingerprint)
+        self.seconds = span_of(place, files, self.fingerprint, collection.window_seconds, rows)
+        self.present = set(files)
         self.windows: set[TableWindow] = set()
-        self.files: set[Path] = set()
+        self.withdrawn: set[TableWindow] = set()
+        self.files: set[str] = set()
         self.others: dict[str, set[int]] = {}
 
-    def merge(self, table: Any) -> None:
+    def merge(self, table: Any, withdrawn: Mapping[TableWindow, TableRevision] = NOTHING) -> None:
         """Write the windows of a table, whose revisions are newer than those in the files or equal.
 
         Parameters
         ----------
         table : pyarrow.Table by `schema`, each window once.
+        withdrawn : windows, none of the table's, whose newest revision has no rows: their rows are removed,
+            and files without rows deleted.
 
         Raises
         ------
-        OSError; AnalysisError if a file there cannot be read.
+        OSError; AnalysisError if a file there cannot be read or is gone, or the place not be written.
         """
-        revisions = revisions_of(table)
+        revisions = revisions_of(table) | dict(withdrawn)
         by_file: defaultdict[int, dict[TableWindow, TableRevision]] = defaultdict(dict)
         for window, revision in revisions.items():
             by_file[window[1] // 1_000_000 // self.seconds * self.seconds][window] = revision
         spans = table["window_start"].cast("int64").to_numpy() // 1_000_000 // self.seconds * self.seconds
         for start in sorted(by_file):
             part = table.filter(arrow("an export").array(spans == start))
-            self._merge_file(start, part, by_file[start])
+            while not self._merge_file(start, part, by_file[start], withdrawn):
+                pass
 
-    def _merge_file(self, start: int, part: Any, new: dict[TableWindow, TableRevision]) -> None:
-        name = str(ExportFile(self.kind, self.fingerprint, start, self.seconds, self.ending))
-        path = day_folder(self.output, self.collection.name, start) / name
-        if path.exists():
-            former = read_table(path, self.schema, {"collection": self.collection.name})
+    def _merge_file(
+        self,
+        start: int,
+        part: Any,
+        new: dict[TableWindow, TableRevision],
+        withdrawn: Mapping[TableWindow, TableRevision],
+    ) -> bool:
+        """Merge into one file; False if it was replaced since it was read."""
+        file = ExportFile(self.kind, self.fingerprint, start, self.seconds, self.ending)
+        name = f"{day_folder(self.collection.name, start)}/{file}"
+        former = self.place.read(name, self.schema, {"collection": self.collection.name})
+        if former is None and name in self.present:
+            # What else it held is nowhere; the next run finds it lost and reads the whole topic again.
+            raise AnalysisError(
+                f"{self.place}: {name} was deleted while this export ran: run it again, without a period"
+            )
+        if former is None and not len(part):
+            return True  # withdrawn before it was written
+        if former is not None:
             old = revisions_of(former)
-            unneeded = {window: None for window, revision in new.items() if self._has(old, window, revision)}
+            unneeded = {
+                window: None
+                for window, revision in new.items()
+                if (self._lacks if window in withdrawn else self._has)(old, window, revision)
+            }
             if len(unneeded) == len(new):
-                return
+                return True
             part = without(part, unneeded)
             new = {window: revision for window, revision in new.items() if window not in unneeded}
             part = arrow("an export").concat_tables([without(former, new), part]).unify_dictionaries()
         starts = part["window_start"].cast("int64").to_numpy()
-        self._replace(path, part.take(np.argsort(starts, kind="stable")).drop_columns(["collection"]))
-        self.windows.update(new)
-        self.files.add(path)
+        ordered = part.take(np.argsort(starts, kind="stable")).drop_columns(["collection"])
+        if not self.place.replace(name, ordered):
+            return False
+        for names in (self.files, self.present):
+            (names.add if len(part) else names.discard)(name)
+        gone = new.keys() & withdrawn.keys()
+        self.windows = (self.windows | new.keys()) - gone
+        self.withdrawn = (self.withdrawn - new.keys()) | gone
+        return True
 
     def _has(
         self, old: dict[TableWindow, TableRevision], window: TableWindow, revision: TableRevision
@@ -109,72 +138,37 @@ class DayFiles:
             return False
         return old[window] == revision if self.kind == "windows" else old[window] >= revision
 
-    def _replace(self, path: Path, table: Any) -> None:
-        unfinished = self._state / f"{path.name}{UNFINISHED}"
-        write_table(table, unfinished, self.ending)
-        _force(unfinished)
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True)
-            _force(path.parent.parent)
-            _force(self.output)
-        unfinished.rename(path)
-        _force(path.parent)
+    def _lacks(
+        self, old: dict[TableWindow, TableRevision], window: TableWindow, revision: TableRevision
+    ) -> bool:
+        """Whether a file has no rows of a window that is withdrawn, or those of a newer revision."""
+        return window not in old or (self.kind == "estimates" and old[window] > revision)
 
     def progress(self) -> int:
         """Return until when, unix milliseconds, all records are in the files; 0 if that is not known."""
+        return self._progress().until_ms
+
+    def forget_if_lost(self) -> list[str]:
+        """Return the names of files that were there and are gone; if there are any, the progress is 0.
+
+        It is stored, so that a run that is killed before it has written them again is no loss.
+        """
+        lost = sorted(self._progress().files - self.present)
+        if lost:
+            self.keep_progress(0)
+        return lost
+
+    def _progress(self) -> ExportProgress:
         try:
-            return msgspec.json.decode(self._progress_file().read_bytes(), type=ExportProgress).until_ms
-        except (FileNotFoundError, msgspec.DecodeError):
-            return 0
+            kept = self.place.kept(self._progress_name())
+            return ExportProgress(0) if kept is None else msgspec.json.decode(kept, type=ExportProgress)
+        except msgspec.DecodeError:
+            return ExportProgress(0)
 
     def keep_progress(self, until_ms: int) -> None:
         """Store the progress; call it when all records until then are merged."""
-        file = self._progress_file()
-        unfinished = file.with_name(f"{file.name}{UNFINISHED}")
-        unfinished.write_bytes(msgspec.json.encode(ExportProgress(until_ms)))
-        _force(unfinished)
-        unfinished.rename(file)
+        content = msgspec.json.encode(ExportProgress(until_ms, frozenset(self.present)))
+        self.place.keep(self._progress_name(), content)
 
-    def _progress_file(self) -> Path:
-        return self._state / f"progress-{self.kind}-{self.fingerprint}-{self.ending}.json"
-
-
-@contextmanager
-def locked(output: Path) -> Iterator[None]:
-    """Create a folder for exports, lock it, and delete what a killed run left unfinished.
-
-    Raises
-    ------
-    AnalysisError if another process exports to it, or it cannot be written.
-    """
-    held = None
-    try:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            held = os.open(output, os.O_RDONLY)
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            state = state_folder(output)
-            state.mkdir(exist_ok=True)
-            for path in state.glob(f"*{UNFINISHED}"):
-                path.unlink()
-        except BlockingIOError:
-            raise AnalysisError(
-                f"another process exports to {output}: wait for its end, or give another folder"
-            ) from None
-        except OSError as error:
-            raise AnalysisError(
-                f"{output} cannot be written: {error.strerror}; give another folder"
-            ) from error
-        yield
-    finally:
-        if held is not None:
-            os.close(held)
-
-
-def _force(path: Path) -> None:
-    """Force a file, or the names in a folder, to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _progress_name(self) -> str:
+        return f"progress-{self.kind}-{self.fingerprint}-{self.ending}.json"

@@ -9,15 +9,15 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Protocol
 
 from aggregator.history.periods import Period
-from aggregator.history.window_reader import CLOCKS_MILLISECONDS
 from aggregator.ledger.row_values import RowError
 from aggregator.records.final_window import PageRun, decode_page, join_pages
 from aggregator.records.window_counts import WindowCounts
 from aggregator.topics.names import Topics
 from aggregator.topics.partition_reader import KafkaRecord
+from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS
 from analysis.export.day_files import DayFiles
 from analysis.sources.following import fetched_since
 from analysis.sources.newest import NewestEstimates
@@ -41,10 +41,10 @@ class TakenRecords(Protocol):
     others: dict[str, set[int]]
 
     def take(self, partition: int, record: KafkaRecord) -> int:
-        """Take one record; return the bytes it occupies until the next `table`, 0 if it is not wanted."""
+        """Take one record; return the bytes it occupies until `merge_into`, 0 if it is not wanted."""
 
-    def table(self) -> Any:
-        """Return a pyarrow.Table of what was taken since the last call, each window once."""
+    def merge_into(self, files: DayFiles) -> None:
+        """Merge what was taken since the last call, each window once, and remove what was withdrawn."""
 
 
 class TakenEstimates:
@@ -64,10 +64,10 @@ class TakenEstimates:
             self._newest.convert(self._newest.taken())
         return len(value)
 
-    def table(self) -> Any:
+    def merge_into(self, files: DayFiles) -> None:
         """See `TakenRecords`. Estimates whose parts are not all there yet wait for the next call."""
         newest, self._newest = self._newest, self._newest.unfinished()
-        return newest.table(other=True)
+        files.merge(newest.table(other=True), newest.withdrawn())
 
 
 class TakenWindows:
@@ -98,10 +98,17 @@ class TakenWindows:
             return 0
         return len(record.value or b"") * 8
 
-    def table(self) -> Any:
-        """See `TakenRecords`."""
+    def merge_into(self, files: DayFiles) -> None:
+        """See `TakenRecords`. Counts without reports withdraw their window."""
         windows, self._windows = self._windows, {}
-        return window_table(self._collection, windows)
+        held = {start: counts for start, counts in windows.items() if counts.reports}
+        fingerprint = f"{self._collection.fingerprint:016x}"
+        withdrawn = {
+            (fingerprint, start * 1_000_000): (counts.packs, True)
+            for start, counts in windows.items()
+            if not counts.reports
+        }
+        files.merge(window_table(self._collection, held), withdrawn)
 
 
 async def export(
@@ -144,7 +151,7 @@ async def export(
                 newest_ms = max(newest_ms, record.timestamp)
             is_due = is_at_end and (not follows or clock() - merged_at >= FLUSH_SECONDS)
             if waiting >= FLUSH_BYTES or (waiting and is_due):
-                await loop.run_in_executor(None, files.merge, taken.table())
+                await loop.run_in_executor(None, taken.merge_into, files)
                 waiting, merged_at = 0, clock()
             if is_at_end and not waiting and is_behind:
                 is_behind = False

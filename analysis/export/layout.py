@@ -7,12 +7,14 @@ from then on: the number of values may change with the candidates, which are not
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote
 
 from analysis.errors import AnalysisError
+from analysis.export.place import ExportPlace
 from analysis.periods import DAY_SECONDS, moment_of
 
 KINDS = ("estimates", "windows")
@@ -54,45 +56,60 @@ def file_named(name: str) -> ExportFile | None:
     return ExportFile(kind, fingerprint, int(moment.timestamp()), int(seconds), ending)
 
 
-def day_folder(output: Path, collection: str, start: int) -> Path:
-    """Return the folder of the files of a day, in UTC."""
-    return collection_folder(output, collection) / f"day={moment_of(start):%Y-%m-%d}"
+def day_folder(collection: str, start: int) -> str:
+    """Return the name of the folder of the files of a day, in UTC."""
+    return f"{collection_folder(collection)}/day={moment_of(start):%Y-%m-%d}"
 
 
-def collection_folder(output: Path, collection: str) -> Path:
-    """Return the folder of a collection."""
-    return output / f"collection={quote(collection, safe='')}"
+def collection_folder(collection: str) -> str:
+    """Return the name of the folder of a collection."""
+    return f"collection={quote(collection, safe='')}"
 
 
-def span_of(
-    output: Path, collection: str, kind: str, ending: str, fingerprint: str, window_seconds: int, rows: int
-) -> int:
-    """Return the seconds of a file: those of the files there are, or at most a day.
-
-    Parameters
-    ----------
-    output, collection, kind, ending, fingerprint : of the files.
-    window_seconds, rows : of a window, for the first file.
+def files_of(
+    place: ExportPlace, collection: str, kind: str, ending: str, fingerprint: str
+) -> dict[str, ExportFile]:
+    """Return the files of a collection with a fingerprint, in hex, by name.
 
     Raises
     ------
-    AnalysisError if the folder holds files of another kind or format: readers would read both.
+    AnalysisError if the place holds files of another kind or format: readers would read both.
     """
-    spans: set[int] = set()
-    for path in sorted(output.glob("collection=*/day=*/*")):
+    files: dict[str, ExportFile] = {}
+    for name in place.names():
+        path = PurePosixPath(name)
         found = file_named(path.name)
         if found is None:
             continue
         if found.kind != kind or found.ending != ending:
             raise AnalysisError(
-                f"{output} must hold {kind} as {ending} alone, and holds {found.kind} as {found.ending}: "
+                f"{place} must hold {kind} as {ending} alone, and holds {found.kind} as {found.ending}: "
                 "give --output another folder"
             )
-        if found.fingerprint == fingerprint and path.parent.parent == collection_folder(output, collection):
-            spans.add(found.seconds)
+        if found.fingerprint == fingerprint and path.parts[0] == collection_folder(collection):
+            files[name] = found
+    return files
+
+
+def span_of(
+    place: ExportPlace, files: Mapping[str, ExportFile], fingerprint: str, window_seconds: int, rows: int
+) -> int:
+    """Return the seconds of a file: those of the files there are, or at most a day.
+
+    Parameters
+    ----------
+    place, fingerprint : of the files, for the error message.
+    files : as of `files_of`.
+    window_seconds, rows : of a window, for the first file.
+
+    Raises
+    ------
+    AnalysisError if the files have several spans.
+    """
+    spans = {file.seconds for file in files.values()}
     if len(spans) > 1:
         raise AnalysisError(
-            f"{output} must have files of one span, got {sorted(spans)} s for {fingerprint}: give another "
+            f"{place} must have files of one span, got {sorted(spans)} s for {fingerprint}: give another "
             "--output"
         )
     return spans.pop() if spans else _first_span(window_seconds, rows)

@@ -1,10 +1,11 @@
 """Reads a topic from a point in time on, and beyond its end if asked."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 
 from aggregator.topics.consumer import assigned_consumer
 from aggregator.topics.partition_reader import (
@@ -40,7 +41,7 @@ async def fetched_since(
     ----------
     cluster, topic, partitions : to read.
     unix_ms : first append time, unix milliseconds.
-    follows : True to go on at the end until cancelled.
+    follows : True to go on at the end until cancelled, and when Kafka was away meanwhile.
 
     Raises
     ------
@@ -50,10 +51,11 @@ async def fetched_since(
     async with assigned_consumer(cluster, sources) as consumer:
         consumer.pause(*sources)  # else the next requests wait behind a fetch that waits for records
         firsts = await consumer.offsets_for_times(dict.fromkeys(sources, max(0, unix_ms)))
-        ends = await consumer.end_offsets(sources)
+        newest: dict[TopicPartition, int] = await consumer.end_offsets(sources)
+        ends: dict[TopicPartition, int] | None = newest
         for source in sources:
             first = firsts[source]
-            consumer.seek(source, ends[source] if first is None else first.offset)
+            consumer.seek(source, newest[source] if first is None else first.offset)
         consumer.resume(*sources)
         heard = asyncio.get_running_loop().time()
         while True:
@@ -61,12 +63,26 @@ async def fetched_since(
             batches = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=RECORDS_PER_POLL)
             now = asyncio.get_running_loop().time()
             found = [(source.partition, record) for source, records in batches.items() for record in records]
-            is_at_end = all([await consumer.position(each) >= ends[each] for each in sources])
+            is_at_end = ends is not None and all(
+                [await consumer.position(each) >= ends[each] for each in sources]
+            )
             yield Fetched(found, is_at_end)
-            if is_at_end:
-                if not follows:
-                    return
-                ends = await consumer.end_offsets(sources)
-            heard = now if found or is_at_end else heard
+            if is_at_end and not follows:
+                return
+            if ends is None or is_at_end:
+                ends = await _end_offsets(consumer, sources)
+                now = asyncio.get_running_loop().time()
+            heard = now if found or is_at_end or ends is None else heard
             if now - heard > SILENCE_SECONDS:
                 raise TimeoutError
+
+
+async def _end_offsets(
+    consumer: AIOKafkaConsumer, sources: Sequence[TopicPartition]
+) -> dict[TopicPartition, int] | None:
+    """Return the end offsets, None while Kafka is away: stopping for that would end a run that follows."""
+    try:
+        found: dict[TopicPartition, int] = await consumer.end_offsets(sources)
+    except KafkaError:
+        return None
+    return found

@@ -5,21 +5,24 @@ Rule 2: a record with a field of another type, or columns of unequal length, is 
 `decode_estimate`.
 """
 
-from array import array
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from aggregator.records.estimate import RECORD_VERSION, Other
 
+LARGEST_INTEGER = 2**63 - 1
 LATEST_SECONDS = 253_402_300_799  # a timestamp column holds no more
 
+Int64 = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
 ColumnNumbers = npt.NDArray[np.float64]
 ValueCounts = npt.NDArray[np.int64]
 
@@ -32,9 +35,9 @@ class EstimateHead(msgspec.Struct, frozen=True, gc=False):
     fingerprint: str
     window_start: int
     window_end: int
-    revision: int
+    revision: Int64
     final: bool
-    reports: int
+    reports: Int64
     mechanism: str
     estimator: str
     epsilon: float
@@ -55,6 +58,10 @@ class DecodedEstimate(EstimateHead, frozen=True, gc=False, kw_only=True):
     significant: list[bool]
     misfit_error: list[float] = []
     unreliable: list[bool] = []
+    low_all: list[float] = []
+    high_all: list[float] = []
+    unbiased: list[float] = []
+    discovered_at: list[Annotated[int, Meta(ge=0, le=LATEST_SECONDS)] | None] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +74,8 @@ class EstimateBatch:
     texts : the JSON of those records that are parts, by place.
     lengths : int64 (records,), values of each.
     values : int32 (n,), places of the values in `Labels.texts`; n the sum of lengths.
-    numbers : frequency, low, high, std_error, count and misfit_error, float64 (n,); NaN for null.
+    numbers : frequency, low, high, std_error, count, misfit_error, low_all, high_all, unbiased and
+        discovered_at, float64 (n,); NaN for null.
     flags : significant and unreliable, float64 (n,): 1, 0, or NaN for null.
     """
 
@@ -98,12 +106,13 @@ class Labels:
 
 
 NUMBERS = ("frequency", "low", "high", "std_error", "count")
-OPTIONAL = ("misfit_error", "unreliable")
+OPTIONAL = ("misfit_error", "unreliable", "low_all", "high_all", "unbiased", "discovered_at")
 COLUMNS = (*NUMBERS, "significant")
-UNKNOWN = array("d", [nan])
+UNKNOWN = struct.pack("d", nan)
 
 _DECODER = msgspec.json.Decoder(DecodedEstimate)
 _head_of = attrgetter(*EstimateHead.__struct_fields__)
+_columns_of = attrgetter(*COLUMNS, *OPTIONAL)
 
 
 def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, int]:
@@ -117,7 +126,7 @@ def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, i
     heads: list[EstimateHead] = []
     texts: dict[int, bytes] = {}
     places: list[npt.NDArray[np.int32]] = []
-    columns: dict[str, array[float]] = {name: array("d") for name in (*COLUMNS, *OPTIONAL)}
+    columns: dict[str, list[bytes]] = {name: [] for name in (*COLUMNS, *OPTIONAL)}
     for each in records:
         try:
             record = _DECODER.decode(each)
@@ -130,11 +139,9 @@ def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, i
             texts[len(heads)] = each
         heads.append(EstimateHead(*_head_of(record)))
         places.append(found)
-        for name in COLUMNS:
-            _extend(columns[name], getattr(record, name))
-        for name in OPTIONAL:
-            _extend(columns[name], getattr(record, name) or UNKNOWN * len(found))
-    arrays = {name: np.frombuffer(column, np.float64) for name, column in columns.items()}
+        for column, entries in zip(columns.values(), _columns_of(record), strict=True):
+            column.append(_packed(entries) if entries else UNKNOWN * len(found))
+    arrays = {name: np.frombuffer(b"".join(parts), np.float64) for name, parts in columns.items()}
     flags = {name: arrays.pop(name) for name in ("significant", "unreliable")}
     lengths = np.array([len(each) for each in places], np.int64)
     values = np.concatenate(places) if places else np.empty(0, np.int32)
@@ -152,12 +159,10 @@ def _is_whole(record: DecodedEstimate, values: int) -> bool:
     )
 
 
-def _extend(column: "array[float]", entries: "list[Any] | array[float]") -> None:
-    """Append numbers and flags; NaN for null."""
-    if isinstance(entries, array):
-        column.extend(entries)
-        return
+def _packed(entries: list[Any]) -> bytes:
+    """Return numbers or flags as float64 one after the other; NaN for null."""
+    form = f"{len(entries)}d"
     try:
-        column.fromlist(entries)  # appends nothing if it fails
-    except TypeError:
-        column.fromlist([nan if entry is None else entry for entry in entries])
+        return struct.pack(form, *entries)
+    except struct.error:
+        return struct.pack(form, *[nan if entry is None else entry for entry in entries])

@@ -2,7 +2,8 @@
 
 Rule 1: the higher revision of a window wins; at equal revision, the final one. Of repeated records the last
 one counts. Two collections of one name with other parameters are two, each with its own windows.
-Rule 2: an estimate in parts counts once all of them are there; until then the newest whole one does.
+Rule 2: a record without reports withdraws its window, which has no rows then.
+Rule 3: an estimate in parts counts once all of them are there; until then the newest whole one does.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import arrow
-from analysis.sources.json_columns import EstimateBatch, EstimateHead, Labels, batch_of
+from analysis.sources.json_columns import NUMBERS, OPTIONAL, EstimateBatch, EstimateHead, Labels, batch_of
 from analysis.tables.estimate_table import OTHER, estimate_schema, repeated_text
+from analysis.tables.revisions import TableRevision, TableWindow
 
 BATCH_BYTES = 8 << 20
 MICROSECONDS = 1_000_000
@@ -90,6 +92,17 @@ class NewestEstimates:
         order = np.argsort(np.concatenate([np.repeat(windows, lengths), with_rest]), kind="stable")
         return pa.concat_tables([table, rest]).unify_dictionaries().take(order) if len(rest) else table
 
+    def withdrawn(self) -> dict[TableWindow, TableRevision]:
+        """Return the windows whose newest estimate has no reports any more, with its revision."""
+        self.convert(self.taken())
+        newest = [places[0] for versions in self._found.values() if (places := self._newest(versions))]
+        records = [self._record(place) for place in newest]
+        return {
+            (each.fingerprint, each.window_start * MICROSECONDS): (each.revision, each.final)
+            for each in records
+            if not each.reports
+        }
+
     def _record(self, place: BatchPlace) -> EstimateHead:
         return self._batches[place[0]].records[place[1]]
 
@@ -140,11 +153,15 @@ class NewestEstimates:
         values = ordered([each.values for each in self._batches]).astype(np.int32)
         columns = _window_columns(records, lengths)
         columns["value"] = repeated_text(values, texts).cast(pa.string())
-        for name in ("frequency", "low", "high", "std_error", "count", "misfit_error"):
+        for name in (*NUMBERS, "misfit_error", "low_all", "high_all", "unbiased"):
             columns[name] = _nullable(ordered([each.numbers[name] for each in self._batches]), pa.float64())
         for name in ("significant", "unreliable"):
             columns[name] = _nullable(ordered([each.flags[name] for each in self._batches]), pa.bool_())
         columns["is_other"] = pa.array(np.zeros(rows, bool))
+        discovered = ordered([each.numbers["discovered_at"] for each in self._batches])
+        moments = np.where(np.isnan(discovered), 0, discovered).astype(np.int64) * MICROSECONDS
+        kind = schema.field("discovered_at").type
+        columns["discovered_at"] = pa.array(moments, pa.int64(), mask=np.isnan(discovered)).cast(kind)
         return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
@@ -205,6 +222,6 @@ def _other_rows(records: Sequence[EstimateHead]) -> Any:
     shares = [rest.frequency * each.reports for each, rest in zip(records, rests, strict=True)]
     columns["count"] = pa.array(shares, pa.float64())
     columns["is_other"] = pa.array([True] * len(records), pa.bool_())
-    for name in ("significant", "misfit_error", "unreliable"):
+    for name in ("significant", *OPTIONAL):
         columns[name] = pa.nulls(len(records), schema.field(name).type)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -13,18 +13,19 @@ from dataclasses import dataclass, field
 import msgspec
 
 from aggregator.history.periods import Period
-from aggregator.history.window_reader import CLOCKS_MILLISECONDS
 from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
 from aggregator.topics.names import Topics
-from aggregator.topics.topic_reader import records_since
+from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, kept_since, records_since
+from analysis.sources.left_out import HeldSpan, joined_span
 from analysis.sources.newest import NewestEstimates
 from estimators.collection import Collection
 from producers.transport.cluster import Cluster
 from producers.wire import EARLY_SECONDS
 
+FETCHES_BYTES = 16 << 20
 HEAD = re.compile(
-    rb'\{"version":1,"collection":"([^"\\\n]*)","fingerprint":"([0-9a-f]{16})","window_start":([0-9]{1,12}),'
-    rb'"window_end":([0-9]{1,12}),"revision":[0-9]{1,18},"final":(true|false),'
+    rb'\{"version":1,"collection":"([ !#-\[\]-~]*)","fingerprint":"([0-9a-f]{16})",'
+    rb'"window_start":([0-9]{1,12}),"window_end":([0-9]{1,12}),"revision":[0-9]{1,18},"final":(true|false),'
 )
 
 
@@ -41,6 +42,7 @@ class EstimateFilter:
     others : windows of the same name and period under other parameters, by fingerprint.
     foreign : records of the collection's key that are no estimates of this version.
     named : collections of the records, whatever their key.
+    held : windows of the collection under these parameters among the records, in and out of the period.
     """
 
     name: str
@@ -50,6 +52,7 @@ class EstimateFilter:
     others: dict[str, set[int]] = field(default_factory=dict)
     foreign: int = 0
     named: set[str] = field(default_factory=set)
+    held: HeldSpan | None = None
 
     def __post_init__(self) -> None:
         self._name = self.name.encode()
@@ -64,7 +67,7 @@ class EstimateFilter:
             return self._decoded(value)
         name, fingerprint, start, end, final = head.groups()
         self.named.add(name.decode())
-        if name != self._name:
+        if name != self._name or not (self.provisional or final == b"true"):
             return None
         is_wanted = self._is_wanted(fingerprint.decode(), int(start), int(end), final == b"true")
         return value if is_wanted else None
@@ -72,7 +75,7 @@ class EstimateFilter:
     def _decoded(self, value: bytes) -> bytes | None:
         try:
             record: EstimateRecord = decode_estimate(value)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             self.foreign += 1
             return None
         self.named.add(record.collection)
@@ -82,9 +85,14 @@ class EstimateFilter:
         return encode_estimate(record) if is_wanted else None
 
     def _is_wanted(self, fingerprint: str, start: int, end: int, final: bool) -> bool:
+        is_ours = self.fingerprint in (None, fingerprint)
+        if is_ours and (final or self.provisional):
+            held = self.held
+            if held is None or start < held.start or end > held.end:
+                self.held = joined_span([held, HeldSpan(start, end, end - start)])
         if not (self.period.start <= start and end <= self.period.end and (final or self.provisional)):
             return False
-        if self.fingerprint is not None and fingerprint != self.fingerprint:
+        if not is_ours:
             self.others.setdefault(fingerprint, set()).add(start)
             return False
         return True
@@ -106,16 +114,49 @@ async def read_topic_estimates(
     ------
     KafkaError, TimeoutError.
     """
+    keep_memory_of_fetches()
     newest = NewestEstimates()
     if since_ms is None:
         since_ms = max(0, (wanted.period.start - EARLY_SECONDS) * 1000 - CLOCKS_MILLISECONDS)
-    async with aclosing(records_since(cluster, topics.estimates, topics.partitions, since_ms)) as records:
+    found = records_since(cluster, topics.estimates, range(topics.partitions), since_ms)
+    async with aclosing(found) as records:
         async for _, record in records:
             value = wanted.wanted(record.key, record.value)
             if value is not None and newest.add(value):
                 newest.convert(newest.taken())
     newest.convert(newest.taken())
     return newest
+
+
+def keep_memory_of_fetches() -> None:
+    """Have glibc keep up to 32 MiB of freed memory for the next fetch; else each one waits for zeroed pages.
+
+    Once an array is freed, it keeps twice as much: mallopt(3), M_MMAP_THRESHOLD. A process that has settings
+    keeps them, and other C libraries ignore this.
+    """
+    bytearray(FETCHES_BYTES)
+
+
+async def deleted_before(
+    cluster: Cluster, topic: str, partitions: int, collection: Collection, period: Period, first: int | None
+) -> int | None:
+    """Return from when on a topic has all its records, unix seconds; None if the period lacks none of them.
+
+    Parameters
+    ----------
+    cluster, topic, partitions : that was read.
+    collection, period : of the windows.
+    first : start of the first window that was found, unix seconds; None if none was.
+
+    Raises
+    ------
+    KafkaError, TimeoutError.
+    """
+    whole = period.whole_windows(collection.window_seconds)
+    if period.start == 0 or (first is not None and first <= whole.start):
+        return None
+    kept_from = await kept_since(cluster, topic, range(partitions))
+    return kept_from if kept_from is not None and period.start < kept_from else None
 
 
 def filter_of(collection: Collection, period: Period, *, provisional: bool) -> EstimateFilter:

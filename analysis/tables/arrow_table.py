@@ -1,13 +1,21 @@
 """The table that callers get: an Arrow table that converts itself to pandas and polars."""
 
 from collections.abc import Mapping
+from functools import wraps
 from typing import Any
 
 from analysis.errors import AnalysisError, arrow, needed
 
+#: Columns that have a value in every row of what we write.
+ALWAYS = ("collection", "fingerprint", "window_start", "window_end", "revision", "final", "packs", "reports")
+
 
 class ArrowTable:
-    """An Arrow table. Every attribute of `pyarrow.Table` works on it, and DuckDB, polars and pandas take it.
+    """An Arrow table. Methods of `pyarrow.Table` work on it; DuckDB and polars.DataFrame take it as it is.
+
+    A method takes such tables also as arguments, and returns what pyarrow does. Functions of pyarrow itself,
+    such as `pyarrow.parquet.write_table` and `pyarrow.concat_tables`, need `arrow`, and so does
+    `polars.from_arrow`.
 
     Parameters
     ----------
@@ -44,7 +52,8 @@ class ArrowTable:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "arrow":  # copy and pickle look for these before __init__
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self.arrow, name)
+        found = getattr(self.arrow, name)
+        return _taking_tables(found) if callable(found) else found
 
     def __getitem__(self, key: Any) -> Any:
         return self.arrow[key]
@@ -64,6 +73,21 @@ class ArrowTable:
         return f"<{type(self).__name__} of {len(self):,} rows: {columns}>"
 
 
+def _taking_tables(method: Any) -> Any:
+    """Return a method of a pyarrow.Table that takes ArrowTables as well."""
+
+    @wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        plain = [_plain(each) for each in arguments]
+        return method(*plain, **{name: _plain(each) for name, each in options.items()})
+
+    return call
+
+
+def _plain(argument: Any) -> Any:
+    return argument.arrow if isinstance(argument, ArrowTable) else argument
+
+
 def checked_columns(found: Any, expected: Any, where: str) -> Any:
     """Return a table with the expected columns in their order and types; AnalysisError if one is absent.
 
@@ -75,10 +99,20 @@ def checked_columns(found: Any, expected: Any, where: str) -> Any:
     """
     pa = arrow("reading a table")
     absent = [name for name in expected.names if name not in found.column_names]
+    if absent == ["collection"]:
+        raise AnalysisError(
+            f"{where} must be in the folder collection=NAME of an export, which says its collection: name "
+            "the file there, or copy it with that folder"
+        )
     if absent:
         raise AnalysisError(
             f"{where} must have the columns of deniable export, and lacks {', '.join(absent)}: name a folder "
-            "that deniable export has written"
+            "that deniable export has written, for read_estimates without --of windows, else with it"
+        )
+    empty = [name for name in ALWAYS if name in expected.names and found[name].null_count]
+    if empty:
+        raise AnalysisError(
+            f"{where} must have a value in every row of {', '.join(empty)}, and has none in some"
         )
     try:
         return found.select(expected.names).cast(expected)

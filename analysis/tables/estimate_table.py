@@ -13,8 +13,11 @@ def estimate_schema() -> Any:
 
     Times are in UTC, ends excluded. `frequency`, `std_error`, `low` and `high` are fractions of all reports;
     `std_error` is null where no error can be stated, `significant` where nothing was tested. `misfit_error`
-    and `unreliable` are null except for RAPPOR of any text. `reports` is of the window, and repeated on each
-    of its rows, as are the columns after it.
+    and `unreliable` are null except for RAPPOR of any text. `low_all` and `high_all` hold the shares of all
+    values of a window at once. `unbiased` is the unconstrained estimate, a fraction that may be negative or
+    above 1; it is null for numbers. All three are null in records of older versions. `reports` is of the
+    window, and repeated on each of its rows, as are the columns after it up to `fingerprint`. `discovered_at`
+    is null except for texts that growing has found.
     """
     pa = arrow("a table of estimates")
     moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
@@ -34,6 +37,9 @@ def estimate_schema() -> Any:
             ("is_other", pa.bool_()),
             ("misfit_error", number),
             ("unreliable", pa.bool_()),
+            ("low_all", number),
+            ("high_all", number),
+            ("unbiased", number),
             ("reports", pa.int64()),
             ("final", pa.bool_()),
             ("revision", pa.int64()),
@@ -41,6 +47,7 @@ def estimate_schema() -> Any:
             ("estimator", repeated),
             ("epsilon", number),
             ("fingerprint", repeated),
+            ("discovered_at", moment),
         ]
     )
 

@@ -1,4 +1,4 @@
-"""A deployment with final windows of two collections, for tests of reading and exporting."""
+"""A deployment with final windows of two collections, and a bucket, for tests of reading and exporting."""
 
 import json
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
+from tests.analysis.s3_server import S3Server, s3_server
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 
@@ -57,3 +58,13 @@ def newest_finals(deployment: Deployment, collection: str) -> dict[int, dict[str
                     if known is None or known["revision"] <= estimate["revision"]:
                         found[estimate["window_start"]] = estimate
     return dict(sorted(found.items()))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, whose address and keys exporters find in their environment."""
+    pytest.importorskip("obstore", reason="the extra s3 is not installed")
+    with s3_server(tmp_path_factory.mktemp("store")) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.variables().items():
+            patch.setenv(name, value)
+        yield server

@@ -47,8 +47,7 @@ def test_connect_writes_estimates_that_are_read_as_from_the_topic(
             found = [json.loads(line) for line in complete_lines(lines)]
             return all(each in found for each in newest.values())
 
-        # Kafka Connect needs a minute or two to start beside other tests.
-        assert wait_until(has_all, 500), last_lines(log, count=40)
+        assert wait_until(has_all, 120), last_lines(log, count=40)
     for name in newest:
         config = counted.folder / "deniable.yaml"
         from_topic = deniable.read_estimates(config, collection=name, provisional=True, other=True)

@@ -10,24 +10,31 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
+import deniable
 from aggregator.history.periods import Period
 from aggregator.records.estimate import EstimateRecord, encode_estimate
+from aggregator.records.window_counts import WindowCounts
 from analysis.errors import AnalysisError
-from analysis.export.day_files import DayFiles, locked
+from analysis.export.day_files import DayFiles
 from analysis.export.layout import ExportFile, file_named
+from analysis.export.local_folder import LocalFolder, locked
 from analysis.sources.files import files_of, read_files
 from analysis.sources.newest import NewestEstimates
 from analysis.tables.estimate_table import estimate_schema
 from analysis.tables.export_state import state_folder
+from analysis.tables.file_formats import plain_schema, read_table, write_table
+from analysis.tables.window_table import window_schema, window_table
+from deploy.query.export import lost_sentence
 from tests.support.aggregator.builders import FRUIT, T0, changed, estimate_of
 from tests.support.paths import REPOSITORY
 
 WINDOWS = 2000
-KILLS, MERGES = 12, 50
+MERGES = 50
 FINAL = changed(estimate_of(), final=True)
 
 
@@ -48,7 +55,7 @@ def table_of(records: list[EstimateRecord]) -> Any:
 
 
 def day_files(output: Path, ending: str = "parquet") -> DayFiles:
-    return DayFiles(output, FRUIT, "estimates", ending, estimate_schema())
+    return DayFiles(LocalFolder(output), FRUIT, "estimates", ending, estimate_schema())
 
 
 def exported(output: Path) -> Any:
@@ -68,6 +75,10 @@ def revisions(output: Path) -> Counter[tuple[int, int]]:
     table = exported(output)
     starts = [int(each.timestamp()) for each in table["window_start"].to_pylist()]
     return Counter(zip(starts, table["revision"].to_pylist(), strict=True))
+
+
+def names_of(output: Path) -> list[str]:
+    return [path.relative_to(output).as_posix() for path in files_of(output, "fruit")]
 
 
 def check(output: Path, records: list[EstimateRecord]) -> None:
@@ -90,7 +101,39 @@ def test_newer_revisions_replace_older_ones(tmp_path: Path, ending: str) -> None
     ]
     check(tmp_path / "out", records)
     assert len(files.windows) == 30  # 45 revisions were written
-    assert files.files == {*files_of(tmp_path / "out", "fruit")}
+    assert files.files == {*names_of(tmp_path / "out")}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_withdrawn_windows_are_removed_unless_the_file_has_a_newer_revision(
+    tmp_path: Path, ending: str
+) -> None:
+    output = tmp_path / "out"
+    with locked(output):
+        files = day_files(output, ending)
+        files.merge(table_of(windows(range(3), revision=4)))
+        gone = {(FINAL.fingerprint, (T0 + 10 * i) * 1_000_000): (3 + i, True) for i in range(3)}
+        files.merge(table_of([]), gone)
+        check(output, windows(range(1), 4))
+        assert (len(files.windows), len(files.withdrawn), len(files.files)) == (1, 2, 1)
+        files.merge(table_of([]), {(FINAL.fingerprint, T0 * 1_000_000): (5, True)})
+        files.merge(table_of([]), gone)
+    assert files_of(output, "fruit") == []
+    assert (files.windows, len(files.withdrawn), files.files) == (set(), 3, set())
+
+
+def test_newer_provisional_estimate_does_not_hide_the_final_one(tmp_path: Path) -> None:
+    """Files of other programs may hold both; in any order, in one file or in two."""
+    newer = changed(FINAL, final=False, revision=9)
+    for number, records in enumerate(([FINAL, newer], [newer, FINAL])):
+        for place, each in enumerate(records):
+            write_table(table_of([each]), tmp_path / f"{number}-{place}.csv", "csv")
+        files = [tmp_path / f"{number}-{place}.csv" for place in range(2)]
+        table = deniable.read_estimates(collection="fruit", files=files)
+        assert set(table["final"].to_pylist()) == {True}
+        assert len(table) == len(FINAL.values)
+        newest = deniable.read_estimates(collection="fruit", files=files, provisional=True)
+        assert set(newest["revision"].to_pylist()) == {9}
 
 
 def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
@@ -100,7 +143,7 @@ def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
         before = {path: path.stat().st_ino for path in files_of(tmp_path / "out", "fruit")}
         files.merge(table_of(windows(range(30))))
     assert {path: path.stat().st_ino for path in files_of(tmp_path / "out", "fruit")} == before
-    assert (len(files.windows), files.files) == (30, before.keys())
+    assert (len(files.windows), files.files) == (30, {*names_of(tmp_path / "out")})
 
 
 def test_files_are_partitioned_by_collection_and_day(tmp_path: Path) -> None:
@@ -175,11 +218,13 @@ def test_files_of_two_exports_give_each_window_once(tmp_path: Path) -> None:
         with locked(tmp_path / name):
             day_files(tmp_path / name).merge(table_of(windows(range(10), revision)))
     files = [path for name in "abc" for path in files_of(tmp_path / name, "fruit")]
-    found, others = read_files(files, estimate_schema(), "fruit", None, Period(0, 1 << 40))
+    found, others, held = read_files(files, estimate_schema(), "fruit", None, Period(0, 1 << 40))
+    assert held == (T0, T0 + 100, 10)
     assert len(found) == 10 * (len(FINAL.values) + 1)
     assert set(found["revision"].to_pylist()) == {2}
     assert others == {}
-    found, others = read_files(files, estimate_schema(), "fruit", "0" * 16, Period(0, 1 << 40))
+    found, others, held = read_files(files, estimate_schema(), "fruit", "0" * 16, Period(0, 1 << 40))
+    assert held is None
     assert (len(found), {each: len(starts) for each, starts in others.items()}) == (
         0,
         {FINAL.fingerprint: 10},
@@ -217,6 +262,8 @@ def test_place_without_files_is_reported(tmp_path: Path) -> None:
         files_of(tmp_path, "fruit")
     with pytest.raises(AnalysisError, match=r"^files must be files or folders that exist, got .*absent$"):
         files_of(tmp_path / "absent", "fruit")
+    with pytest.raises(AnalysisError, match=r"^files must be on this machine, got s3://exports/fruit: copy"):
+        files_of("s3://exports/fruit", "fruit")
     with locked(tmp_path / "out"):
         assert files_of(tmp_path / "out", "fruit") == [], "nothing is final yet"
 
@@ -224,12 +271,12 @@ def test_place_without_files_is_reported(tmp_path: Path) -> None:
 EXPORT = """
 import sys
 from pathlib import Path
-from analysis.export.day_files import locked
+from analysis.export.local_folder import locked
 from tests.analysis.test_day_files import MERGES, WINDOWS, day_files, table_of, windows
 
 output, revision = Path(sys.argv[1]), int(sys.argv[2])
 with locked(output):
-    files = day_files(output)
+    files = day_files(output, sys.argv[3])
     print("begins", flush=True)
     for first in range(0, WINDOWS, WINDOWS // MERGES):
         files.merge(table_of(windows(range(first, first + WINDOWS // MERGES), revision)))
@@ -238,8 +285,8 @@ with locked(output):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ["parquet"])
-def test_kills_leave_whole_files_with_each_window_once(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize(("ending", "kills"), [("parquet", 6), ("csv", 3)])
+def test_kills_leave_whole_files_with_each_window_once(tmp_path: Path, ending: str, kills: int) -> None:
     """A process that exports is killed at random moments, and begins anew with newer revisions.
 
     Catches files written in place (half a file is left) and files added beside others (a window twice).
@@ -249,8 +296,8 @@ def test_kills_leave_whole_files_with_each_window_once(tmp_path: Path, ending: s
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     }
-    for number in range(1, KILLS + 1):
-        command = [sys.executable, "-c", EXPORT, str(output), str(number)]
+    for number in range(1, kills + 1):
+        command = [sys.executable, "-c", EXPORT, str(output), str(number), ending]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"begins\n"
@@ -263,6 +310,159 @@ def test_kills_leave_whole_files_with_each_window_once(tmp_path: Path, ending: s
         assert len({start for start, _ in found}) == len(found), "a window is there in two revisions"
     assert found, "all were killed before their first merge"
     with locked(output):
-        day_files(output).merge(table_of(windows(range(WINDOWS), KILLS + 1)))
-    check(output, windows(range(WINDOWS), KILLS + 1))
+        day_files(output, ending).merge(table_of(windows(range(WINDOWS), kills + 1)))
+    check(output, windows(range(WINDOWS), kills + 1))
     assert list(state_folder(output).glob("*.unfinished")) == []
+
+
+def test_files_that_are_gone_are_exported_again(tmp_path: Path) -> None:
+    """A kill before they are written again loses nothing: the progress is 0 until then."""
+    output = tmp_path / "out"
+    with locked(output):
+        files = day_files(output)
+        files.merge(table_of(windows(range(2))))
+        files.keep_progress(17)
+        assert (day_files(output).forget_if_lost(), day_files(output).progress()) == ([], 17)
+        (name,) = names_of(output)
+        (output / name).unlink()
+        assert (day_files(output).forget_if_lost(), day_files(output).progress()) == ([name], 0)
+        assert lost_sentence("fruit", [name]).startswith(
+            f"fruit: 1 exported file is no longer there: {name}; "
+        )
+        assert lost_sentence("fruit", [name, "b"]).startswith(
+            "fruit: 2 exported files are no longer there, the"
+        )
+
+
+def test_file_that_goes_during_a_run_ends_it(tmp_path: Path) -> None:
+    """Else it would come back with new windows alone, and nothing would say what it has lost."""
+    output = tmp_path / "out"
+    with locked(output):
+        files = day_files(output)
+        files.merge(table_of(windows(range(2))))
+        files.keep_progress(17)
+        (name,) = names_of(output)
+        (output / name).unlink()
+        with pytest.raises(AnalysisError, match=f"{name} was deleted while this export ran: run it again"):
+            files.merge(table_of(windows(range(2, 3))))
+        assert day_files(output).forget_if_lost() == [name]
+    assert "the next run without a period reads" in lost_sentence("fruit", [name], is_bounded=True)
+
+
+def test_file_without_rows_is_not_missed(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with locked(output):
+        files = day_files(output)
+        files.merge(table_of(windows(range(1))))
+        files.merge(table_of([]), {(FINAL.fingerprint, T0 * 1_000_000): (5, True)})
+        files.keep_progress(17)
+        assert (files_of(output, "fruit"), day_files(output).forget_if_lost()) == ([], [])
+
+
+def test_damaged_page_is_never_read(tmp_path: Path) -> None:
+    """One bit of each page's data in turn: what is before the last column's end is pages and their heads."""
+    import pyarrow.parquet
+
+    path = tmp_path / "a.parquet"
+    write_table(table_of(windows(range(40))), path, "parquet")
+    whole = path.read_bytes()
+    expected = read_table(path, estimate_schema(), {})
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    differing = []
+    for place in range(4, footer, 7):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        try:
+            found = read_table(path, estimate_schema(), {}, bytes(damaged))
+        except AnalysisError as error:
+            assert str(error).startswith(f"{path} ")  # noqa: PT017 - a damaged head may be harmless
+        else:
+            if not found.equals(expected):
+                differing.append(place)
+    assert differing == []
+    pyarrow.parquet.write_table(expected.cast(plain_schema(expected.schema)), path)  # without checksums
+    assert read_table(path, estimate_schema(), {}).equals(expected)
+
+
+def test_damaged_counts_of_csv_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    counts = WindowCounts(np.array([[60, 40, 3, 2]]), np.array([105]), 1, 0)
+    write_table(window_table(FRUIT, {T0: counts}), path, "csv")
+    assert read_table(path, window_schema(), {})["counts"].to_pylist() == [[60, 40, 3, 2]]
+    for damage in ("[60,40,3,x]", "[60,4"):
+        path.write_text(path.read_text().replace("[60,40,3,2]", damage))
+        with pytest.raises(AnalysisError, match=r"cannot be read as csv: .*; if it is damaged, copy it"):
+            read_table(path, window_schema(), {})
+
+
+def test_rows_of_csv_may_be_of_any_length(tmp_path: Path) -> None:
+    """A block of a MiB is what the reader of CSV takes unless it is told otherwise."""
+    import pyarrow as pa
+
+    path = tmp_path / "a.csv"
+    few = WindowCounts(np.array([[60, 40, 3, 2]]), np.array([105]), 1, 0)
+    expected = [[*range(600_000)]] * 2
+    table = window_table(FRUIT, {T0: few, T0 + 10: few})
+    table = table.set_column(table.column_names.index("counts"), "counts", pa.array(expected))
+    write_table(table, path, "csv")
+    assert path.stat().st_size > 8_000_000
+    assert read_table(path, window_schema(), {})["counts"].to_pylist() == expected
+    content = path.read_bytes()
+    path.unlink()
+    assert read_table(path, window_schema(), {}, content)["counts"].to_pylist() == expected
+
+
+@pytest.mark.parametrize("column", ["window_start", "final", "revision"])
+def test_missing_figures_of_csv_are_named(tmp_path: Path, column: str) -> None:
+    import pyarrow as pa
+
+    path = tmp_path / "a.csv"
+    table = table_of(windows(range(1)))
+    empty = pa.nulls(len(table), table.schema.field(column).type)
+    write_table(table.set_column(table.column_names.index(column), column, empty), path, "csv")
+    with pytest.raises(AnalysisError, match=rf"a.csv must have a value in every row of {column}, and has"):
+        read_table(path, estimate_schema(), {})
+
+
+def test_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "Error writing bytes to file")
+
+    with locked(tmp_path / "out"):
+        files = day_files(tmp_path / "out")
+        files.merge(table_of(windows(range(1))))
+        monkeypatch.setattr("analysis.export.local_folder.write_table", full)
+        with pytest.raises(
+            AnalysisError, match=r"\.parquet cannot be written: No space left on device; the files there"
+        ):
+            files.merge(table_of(windows(range(2))))
+    check(tmp_path / "out", windows(range(1)))
+
+
+def test_lines_below_the_folder_of_another_collection_are_read(tmp_path: Path) -> None:
+    """JSON lines name their collection, and so does a CSV with such a column, as from the page."""
+    folder = tmp_path / "collection=other"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(encode_estimate(FINAL))
+    write_table(table_of(windows(range(1, 2))), folder / "b.csv", "csv")
+    for name in ("a.jsonl", "b.csv"):
+        assert len(deniable.read_estimates(collection="fruit", files=folder / name)) == len(FINAL.values)
+
+
+def test_innermost_folder_says_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path may be relative to the day's folder, and above an export there may be another `collection=`."""
+    output = tmp_path / "collection=other" / "out"
+    with locked(output):
+        day_files(output).merge(table_of(windows(range(2))))
+    rows = len(deniable.read_estimates(collection="fruit", files=output))
+    assert rows == 2 * len(FINAL.values)
+    (name,) = names_of(output)
+    monkeypatch.chdir((output / name).parent)
+    for files in (".", Path(name).name):
+        assert len(deniable.read_estimates(collection="fruit", files=files)) == rows
+    copy = tmp_path / "copy.parquet"
+    copy.write_bytes((output / name).read_bytes())
+    with pytest.raises(
+        AnalysisError, match=r"copy.parquet must be in the folder collection=NAME of an export"
+    ):
+        deniable.read_estimates(collection="fruit", files=copy)

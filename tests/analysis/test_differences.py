@@ -4,19 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.differences import compare_shares, unbiased_shares
-from estimators.collection import Collection
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.listed import decode_listed
-from estimators.decoding.hot.decode import decode_hot
+from analysis.differences import compare_shares
 from estimators.frequency import krr
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.simulation import generator
 
 RUNS = 2000
@@ -34,8 +24,8 @@ def reports_of(rng: np.random.Generator, truth: np.ndarray) -> np.ndarray:
 
 def side(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     estimate = krr.estimate(counts, MECHANISM)
-    unbiased = unbiased_shares(counts[None], counts.sum(keepdims=True), estimate, MECHANISM)
-    return unbiased, estimate.std_error
+    assert estimate.unbiased is not None
+    return estimate.unbiased, estimate.std_error
 
 
 @pytest.mark.slow
@@ -104,42 +94,3 @@ def test_rate_out_of_range_is_refused(rate: float) -> None:
 def test_columns_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^shares and errors must have one length, got \[2, 2, 3, 3\]$"):
         compare_shares((np.zeros(2), np.ones(2)), (np.zeros(3), np.ones(3)))
-
-
-def test_unbiased_shares_of_expected_counts_are_the_truth() -> None:
-    """Exactly, for each mechanism that has an unconstrained estimate."""
-    shares = np.array([0.5, 0.3, 0.2, 0.0])
-    longitudinal = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
-    for mechanism in (KRR.from_epsilon(4, 1.0), longitudinal):
-        counts = np.rint(1e12 * (shares * mechanism.contrast + mechanism.q)).astype(np.int64)
-        found = unbiased_shares(
-            counts[None], counts.sum(keepdims=True), krr.estimate(counts, mechanism), mechanism
-        )
-        assert found == pytest.approx(shares, abs=1e-10)
-
-
-def test_unbiased_shares_of_a_prefix_tree_are_those_of_its_last_level() -> None:
-    tree = PrefixTree.from_epsilon((1, 2), 2.0, 160)
-    counts = np.random.default_rng(3).integers(20, 40, (2, tree.width))
-    estimate = decode_listed(counts, ["a", "b", "c"], tree, 5)
-    shares = unbiased_shares(counts, counts.sum(axis=1), estimate, tree)
-    assert np.clip(shares, 0, 1) == pytest.approx(estimate.frequency, abs=1e-3)
-    assert (shares != 0).all()
-
-
-def test_unbiased_shares_of_other_mechanisms_have_the_order_of_the_estimate() -> None:
-    rng = generator(2)
-    pair = PairKRR(KRR.from_epsilon(2, 2.0), KRR.from_epsilon(3, 2.0))
-    counts = rng.integers(1000, 2000, 6)
-    shares = unbiased_shares(counts[None], counts.sum(keepdims=True), estimate_pair(counts, pair), pair)
-    assert (len(shares), shares.sum()) == (6, pytest.approx(1))
-    hot = HotRappor.from_probabilities(5, 1, 0.25, 0.35, 0.65)
-    ones, sizes = rng.integers(3500, 6400, (1, hot.bits)), np.array([10_000])
-    found = unbiased_shares(ones, sizes, decode_hot(ones, sizes, hot), hot)
-    assert found == pytest.approx((ones[0, :5] / 1e4 - hot.p_star) / (hot.q_star - hot.p_star))
-    hashing = LocalHash.from_epsilon(2.0, 64)
-    hashed = rng.integers(50, 60, hashing.width)
-    estimate = decode_hashed(hashed, ["a", "b", "c"], hashing, 7)
-    found = unbiased_shares(hashed[None], hashed.sum(keepdims=True), estimate, hashing)
-    assert np.clip(found, 0, 1) == pytest.approx(estimate.frequency, abs=1e-4)
-    assert Collection(name="c", mechanism=hashing, candidates=("a",)).entries == 1

@@ -1,13 +1,17 @@
 """A history over changes: what is joined, what is marked, and what is not comparable."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from aggregator.estimation import window_estimate
 from aggregator.history.periods import Period
 from aggregator.history.window_reader import Joined
+from aggregator.records.estimate import decode_estimate, encode_estimate
 from aggregator.records.window_counts import WindowCounts
+from aggregator.views.estimate_history import EstimateHistory
 from analysis.changes.comparability import change_between, sentence_of
 from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
 from analysis.changes.joined_history import Definition, join_history
@@ -15,7 +19,9 @@ from analysis.errors import AnalysisError
 from estimators.collection import Collection
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0
 
@@ -26,6 +32,8 @@ CLOSER = replace(FRUIT, mechanism=KRR.from_epsilon(4, 1.0))
 LONGER = replace(FRUIT, mechanism=KRR.from_epsilon(5, 1.0), values=("apple", "fig", "kiwi", "lime"))
 STRICT = replace(FRUIT, mechanism=KRR.from_epsilon(3, 2.0), other=False)
 STRICT_LONGER = replace(STRICT, mechanism=KRR.from_epsilon(4, 2.0), values=("apple", "fig", "kiwi", "lime"))
+HASHED = replace(PLACE, mechanism=LocalHash.from_epsilon(2.0, 64))
+LASTING = replace(PLACE, mechanism=LongitudinalHash.from_epsilons(4.0, 2.0, 64))
 NUMBER = replace(FRUIT, mechanism=SquareWave.from_epsilon(0, 10, 20, 2.0), values=(), other=False)
 
 
@@ -70,6 +78,42 @@ def test_another_epsilon_is_joined_and_marked() -> None:
     assert [(each.start, each.end) for each in record.parts] == [(T0, T0 + 10), (T0 + 100, T0 + 110)]
     assert record.reports == sum(each.reports for each in record.parts)
     assert record.differs == [False] * 4
+
+
+def table_of(record: JoinedHistoryRecord) -> dict[str, tuple[float, ...]]:
+    columns = (np.clip(record.share, 0, 1).tolist(), record.low, record.high)
+    return dict(zip(record.values, zip(*columns, strict=True), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        (CLOSER, FRUIT),
+        (LONGER, FRUIT),
+        (replace(HASHED, mechanism=LocalHash.from_epsilon(1.0, 64)), HASHED),
+        (replace(LASTING, mechanism=LongitudinalHash.from_epsilons(3.0, 1.0, 64)), LASTING),
+        (replace(PLACE, mechanism=Rappor.from_probabilities(16, 2, 3, 0.5, 0.35, 0.65)), PLACE),
+    ],
+    ids=["k-rr", "k-rr of a longer list", "local-hash", "local-hash-longitudinal", "rappor"],
+)
+def test_page_shows_the_figures_of_the_roll_up(former: Collection, present: Collection) -> None:
+    """To the last digit, of a window that was counted before and after a change of epsilon."""
+    history = EstimateHistory([present])
+    sides = []
+    for number, each in enumerate((former, present)):
+        counts = np.random.default_rng(number).integers(100, 200, (each.cohorts, each.width))
+        sizes = np.full(each.cohorts, 400) if isinstance(each.mechanism, Rappor) else counts.sum(axis=1)
+        window = WindowCounts(counts, sizes, packs=1, rejected=0)
+        result = window_estimate.estimate(each, window)
+        record = window_estimate.record_of(each, T0, window, result, final=True)
+        assert history.take_estimate(decode_estimate(encode_estimate(record)))
+        sides.append(Definition(each, Joined(window, {T0: window.reports}, [], {}, 0)))
+    point: dict[str, Any] = history.point(present, record)
+    expected = table_of(join_history(sides[1], [sides[0]], DAY))
+    assert point["reports"] == sum(each.joined.counts.reports for each in sides)
+    assert sorted(point["values"]) == sorted({*former.labels(), *present.labels()})
+    for value, *figures in zip(point["values"], point["frequency"], point["low"], point["high"], strict=True):
+        assert tuple(figures) == expected[value]
 
 
 def test_values_of_one_list_are_estimated_from_its_part() -> None:
@@ -184,3 +228,21 @@ def test_numbers_of_one_range_have_a_joined_mean() -> None:
 def test_changes_without_a_name_are_said() -> None:
     other = replace(PLACE, mechanism=replace(PLACE.mechanism, cohorts=5))
     assert sentence_of(change_between(other, PLACE)) == "other parameters of the mechanism"
+
+
+def test_coverage_is_of_all_definitions() -> None:
+    """What one counted is not missing, though the other did not; lengths of windows may differ."""
+    longer = replace(CLOSER, window_seconds=4 * FRUIT.window_seconds)
+    seconds = FRUIT.window_seconds
+    present, former = definition(FRUIT, T0 + 6 * seconds), definition(longer, T0 + seconds)
+    present = present._replace(joined=replace(present.joined, incomplete=[T0 + 8 * seconds], foreign=1))
+    period = Period(T0, T0 + 10 * seconds)
+    coverage = join_history(present, [former], period).coverage
+    assert (coverage.expected, coverage.windows, coverage.foreign) == (10, 2, 1)
+    spans = [((each.start - T0) // seconds, (each.end - T0) // seconds) for each in coverage.missing]
+    assert spans == [(0, 1), (5, 6), (7, 8), (9, 10)]
+    assert coverage.incomplete == [Period(T0 + 8 * seconds, T0 + 9 * seconds)]
+
+
+def test_one_definition_is_no_plural() -> None:
+    assert lines_of_parts(join_history(definition(FRUIT), [], DAY))[0].startswith("fruit: 1 definition, 20")

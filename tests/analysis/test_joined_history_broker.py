@@ -1,6 +1,7 @@
 """A history over a change of epsilon, counted by real workers: command, function and files agree."""
 
 import json
+from urllib.request import urlopen
 from uuid import uuid4
 
 import pytest
@@ -78,14 +79,47 @@ def test_history_goes_on_across_a_change(changed: Deployment) -> None:
     for name in ("deniable.yaml", "former.yaml"):
         done = changed.run("export", "carrier", "--of", "windows", "--output", "counts", "--config", name)
         assert done.returncode == 0, done.stderr
-    for files in (None, changed.folder / "counts"):
-        table = deniable.rollup(config, collection="carrier", former=[former], files=files, **times)
+    asked = {"collection": "carrier", "former": [former], **times}
+    with pytest.warns(
+        UserWarning, match="the files hold windows from .* and none from"
+    ):  # a day was asked for
+        read = deniable.rollup(config, files=changed.folder / "counts", **asked)
+    for table in (deniable.rollup(config, **asked), read):
         assert table["value"].to_pylist() == record["values"]
         for name in COLUMNS:
             assert table[name].to_pylist() == record[name]
         assert table.about["parts"] == record["parts"]
-    same = deniable.rollup(config, collection="carrier", former=[config], **times)
+    with pytest.warns(UserWarning, match="1 window with other parameters .* give its file in former, too"):
+        same = deniable.rollup(config, collection="carrier", former=[config], **times)
     assert len(same.about["parts"]) == 1
+
+
+def test_page_joins_estimates_of_former_parameters(changed: Deployment) -> None:
+    """Without the file of then a worker has the same shares, since those of k-RR are linear in the counts."""
+    done = changed.run("rollup", "carrier", "--former", "former.yaml", "--json")
+    expected = json.loads(done.stdout)
+    with changed.running("page.log", "aggregate", "--web-port", "0"):
+        changed.wait_until_ready("page.log")
+        period = f"from={expected['parts'][0]['from']}&to={expected['parts'][-1]['to']}"
+        asked = f"collection=carrier&{period}&former=estimates"
+        address = f"{changed.address('page.log')}api/rollup?{asked}"
+        with urlopen(address, timeout=120) as answer:  # noqa: S310 - on loopback
+            record = json.load(answer)
+    joined = record["joined"]
+    assert (joined["unread"], joined["failure"], joined["repeated_noise"]) == (0, "", False)
+    assert [(each["epsilon"], each["reports"], each["change"]) for each in joined["parts"]] == [
+        (3.0, 1000, "epsilon 3 to 2")
+    ]
+    assert (joined["reports"], record["reports"]) == (2000, 1000)
+    for name, tolerance in (("share", 2e-3), ("std_error", 2e-3), ("parts_of_value", 0)):
+        found = dict(zip(joined["values"], joined[name], strict=True))
+        there = dict(zip(expected["values"], expected[name], strict=True))
+        assert found == pytest.approx({value: there[value] for value in found}, abs=tolerance)
+    widths = []
+    for each in (joined, record["sequence"]):
+        place = each["values"].index("AA")  # six in ten: far from both ends of an interval
+        widths.append(each["high"][place] - each["low"][place])
+    assert widths[0] < widths[1]
 
 
 def test_former_file_is_checked(changed: Deployment) -> None:
@@ -96,5 +130,5 @@ def test_former_file_is_checked(changed: Deployment) -> None:
         deniable.rollup(config, collection="carrier", former="former.yaml")  # type: ignore[arg-type]
     (changed.folder / "other.yaml").write_text(config.read_text().replace("name: carrier", "name: plane"))
     done = changed.run("rollup", "carrier", "--former", "other.yaml")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "carrier" in done.stderr

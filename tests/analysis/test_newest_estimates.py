@@ -16,6 +16,7 @@ from analysis.tables.estimate_table import estimate_schema
 
 FIRST = changed(estimate_of(), revision=3, final=True)
 FIGURES = ("frequency", "std_error", "low", "high", "count", "significant")
+OPTIONAL = ("low_all", "high_all", "unbiased")
 
 
 def read(*records: EstimateRecord | bytes, other: bool = False) -> NewestEstimates:
@@ -45,6 +46,16 @@ def test_figures_are_exact() -> None:
     unreliable = read(rappor).table(other=False)["unreliable"].to_pylist()
     assert unreliable == rappor.unreliable
     assert read(FIRST).table(other=False)["unreliable"].null_count == len(FIRST.values)
+
+
+def test_columns_that_older_versions_lack_are_those_of_the_record() -> None:
+    """Null where a record of an older version has none, and for the remainder."""
+    older = changed(FIRST, window_start=T0 + 10, window_end=T0 + 20, low_all=[], high_all=[], unbiased=[])
+    table = read(FIRST, older).table(other=True)
+    for name in OPTIONAL:
+        own = getattr(FIRST, name)
+        assert len(own) == 3
+        assert table[name].to_pylist() == [*own, None, None, None, None, None]
 
 
 def test_doubles_survive_whatever_their_text() -> None:
@@ -114,8 +125,10 @@ def test_first_part_is_all_that_a_worker_has() -> None:
         encode_estimate(FIRST).replace(b'"low":[', b'"low":[0.5,'),
         encode_estimate(FIRST).replace(b'"significant":[', b'"significant":[null,'),
         encode_estimate(FIRST).replace(f'"window_start":{T0}'.encode(), b'"window_start":-1'),
+        encode_estimate(changed(FIRST, reports=2**63)),
+        encode_estimate(changed(FIRST, revision=2**63)),
     ],
-    ids=["fields", "bytes", "nesting", "version", "lengths", "null", "start"],
+    ids=["fields", "bytes", "nesting", "version", "lengths", "null", "start", "reports", "revision"],
 )
 def test_what_is_no_estimate_is_counted_and_skipped(record: bytes) -> None:
     newest = read(record, FIRST)
@@ -135,6 +148,7 @@ def test_record_written_by_others_is_read() -> None:
         "pair",
         "mean",
         "quantiles",
+        *OPTIONAL,
     ):
         del fields[name]
     check(read(msgspec.json.format(msgspec.json.encode(fields), indent=1)), FIRST)
@@ -166,7 +180,8 @@ def test_only_what_is_wanted_is_converted() -> None:
     assert wanted.wanted(b"place/1", encode_estimate(FIRST)) is None
     assert wanted.wanted(FIRST.key, None) is None
     assert wanted.wanted(FIRST.key, b"{}") is None
-    assert (wanted.others, wanted.foreign) == ({"0" * 16: {T0}}, 1)
+    assert wanted.wanted(FIRST.key, encode_estimate(FIRST).replace(b'"fruit"', b'"fru\xfft"')) is None
+    assert (wanted.others, wanted.foreign) == ({"0" * 16: {T0}}, 2)
     spaced = msgspec.json.format(encode_estimate(FIRST), indent=1)
     assert wanted.wanted(FIRST.key, spaced) == encode_estimate(FIRST)
 
@@ -187,3 +202,13 @@ def test_many_batches_keep_every_row() -> None:
     check(newest, *expected)
     assert FRUIT.fingerprint == int(FIRST.fingerprint, 16)
     assert np.isfinite(newest.table(other=False)["frequency"].to_numpy()).all()
+
+
+def test_moment_of_a_discovery_is_a_time_or_null() -> None:
+    found = changed(FIRST, discovered_at=[None, T0 - 10, None], window_start=T0 + 10, window_end=T0 + 20)
+    table = read(FIRST, found).table(other=True)
+    moments = [each and int(each.timestamp()) for each in table["discovered_at"].to_pylist()]
+    rows = len(moments) - 6
+    assert moments == [None] * (3 + rows // 2) + [None, T0 - 10, None] + [None] * (rows // 2)
+    beyond = encode_estimate(found).replace(b'"discovered_at":[null,', b'"discovered_at":[1%s,' % (b"0" * 30))
+    assert read(beyond).table(other=False).num_rows == 0

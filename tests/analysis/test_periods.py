@@ -6,9 +6,11 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
+from aggregator.history import window_reader
 from aggregator.history.periods import LATEST, Period
 from analysis.errors import AnalysisError
-from analysis.periods import TimeGiven, named_period, period_between, seconds_of
+from analysis.periods import TimeGiven, check_room, named_period, period_between, seconds_of
+from tests.support.aggregator.builders import FRUIT
 
 DAY = 86_400
 NOON = 1_769_860_800  # 2026-01-31T12:00Z
@@ -32,6 +34,8 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
         "2026-01-31 12:00",
         datetime(2026, 1, 31, 12, tzinfo=UTC),
         datetime(2026, 1, 31, 12),
+        np.datetime64("2026-01-31T12:00"),
+        np.datetime64("2026-01-31T12:00", "ns"),
     ],
 )
 def test_moment_is_read(moment: TimeGiven) -> None:
@@ -40,11 +44,38 @@ def test_moment_is_read(moment: TimeGiven) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", [-1, 0.5, LATEST + 1, "noon", float("nan"), datetime(2026, 1, 1, 0, 0, 0, 1, UTC)]
+    "moment",
+    [
+        -1,
+        0.5,
+        LATEST + 1,
+        "noon",
+        float("nan"),
+        datetime(2026, 1, 1, 0, 0, 0, 1, UTC),
+        datetime.max,
+        np.datetime64("NaT"),
+        np.datetime64("2026-01-31T12:00:00.000000001", "ns"),
+        np.datetime64(20_000, "Y"),
+        np.datetime64(2**62, "s"),
+    ],
 )
 def test_unfit_moment_is_refused(moment: TimeGiven) -> None:
     with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999"):
         seconds_of("start", moment)
+
+
+def test_time_of_numpy_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow and pandas give the times of our tables to numpy like this."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    assert seconds_of("start", np.datetime64(NOON * 1_000_000, "us")) == NOON
+
+
+def test_missing_time_of_pandas_is_refused() -> None:
+    """It is a datetime whose methods raise."""
+    pandas = pytest.importorskip("pandas", reason="the extra analysis is not installed")
+    with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999, got NaT$"):
+        seconds_of("start", pandas.NaT)
 
 
 def test_period_without_bounds_is_all_time() -> None:
@@ -88,7 +119,28 @@ def test_day_of_a_clock_change_has_its_own_length(monkeypatch: pytest.MonkeyPatc
     assert (spring.end - spring.start, autumn.end - autumn.start) == (23 * 3600, 25 * 3600)
 
 
-@pytest.mark.parametrize("text", ["", "2026", "2026-13", "yesterday", "2026-02-30"])
+@pytest.mark.parametrize("text", ["", "2026", "2026-13", "9999-12", "yesterday", "2026-02-30"])
 def test_other_names_of_periods_are_refused(text: str) -> None:
     with pytest.raises(AnalysisError):
         named_period(text)
+
+
+def test_period_with_too_many_windows_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
+    check_room(FRUIT, Period(0, 100))
+    with pytest.raises(AnalysisError, match=r"^the period must hold at most 10 windows of fruit, got 11: "):
+        check_room(FRUIT, Period(0, 110))
+
+
+def test_time_of_pandas_without_a_zone_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pandas itself takes it for UTC."""
+    pandas = pytest.importorskip("pandas", reason="the extra analysis is not installed")
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    assert seconds_of("start", pandas.Timestamp("2026-01-31 07:00")) == NOON
+    assert seconds_of("start", pandas.Timestamp("2026-01-31 12:00", tz="UTC")) == NOON
+    for hour in (0, 1):
+        twice = pandas.Timestamp(datetime(2026, 11, 1, 1, 30, fold=hour))
+        assert seconds_of("start", twice) == seconds_of("start", datetime(2026, 11, 1, 1, 30, fold=hour))
+    with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999"):
+        seconds_of("start", pandas.Timestamp("2026-01-31 07:00:00.000000001"))

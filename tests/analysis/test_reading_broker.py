@@ -5,6 +5,9 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 
@@ -162,7 +165,7 @@ def test_libraries_take_the_table(counted: Deployment) -> None:
 def test_rollup_has_the_figures_of_the_command(counted: Deployment, collection: str) -> None:
     """From the topic and from files, to the last digit."""
     command = json.loads(counted.run("rollup", collection, "--json").stdout)
-    times = {"start": command["coverage"]["from"], "end": command["coverage"]["to"]}
+    times = {"start": min(newest_finals(counted, collection)), "end": command["coverage"]["to"]}
     counted.run("export", collection, "--of", "windows", "--output", "rolled")
     for files in (None, counted.folder / "rolled"):
         table = deniable.rollup(config(counted), collection=collection, files=files, **times)
@@ -200,8 +203,29 @@ def test_compare_has_the_figures_of_the_command(counted: Deployment) -> None:
     printed = counted.run("compare", "carrier", "--between", periods["first"], "--and", periods["second"])
     found = sum(command["significant"])  # by chance, 1 or more in 5 % of runs
     assert printed.stdout.splitlines()[2].startswith(
-        f"{found} of 3 shares differ (*); of those, at most 5 % are"
+        f"{found} of 3 shares {'differs' if found == 1 else 'differ'} (*)"
     )
+
+
+def test_page_compares_with_the_figures_of_the_command(counted: Deployment) -> None:
+    """`/api/compare` of the worker that counted, from the topic; and a period without reports is refused."""
+    first, *_, last = newest_finals(counted, "carrier")
+    between, other = f"{first}/{last}", f"{last}/{last + 2}"
+    command = counted.run(
+        "compare", "carrier", "--between", between, "--and", other, "--rate", "0.1", "--json"
+    )
+    page = counted.address("worker.log").rstrip("/")
+
+    def ask(second: str) -> Any:
+        asked = urlencode({"collection": "carrier", "between": between, "and": second, "rate": "0.1"})
+        with urlopen(f"{page}/api/compare?{asked}") as answer:  # noqa: S310 - http
+            return json.load(answer)
+
+    assert ask(other) == json.loads(command.stdout)
+    with pytest.raises(HTTPError, match="HTTP Error 422") as refused:
+        ask(f"{last + 600}/{last + 602}")
+    assert "0 windows of carrier were joined" in refused.value.read().decode()
+    refused.value.close()
 
 
 def test_another_kind_or_format_is_refused_in_the_same_folder(counted: Deployment) -> None:
