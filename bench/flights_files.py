@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from aggregator.estimation import window_estimate
 from aggregator.records.estimate import encode_estimate
 from aggregator.records.window_counts import WindowCounts
-from analysis.export.day_files import DayFiles, locked
+from analysis.export.day_files import DayFiles
+from analysis.export.local_folder import locked
 from analysis.sources.newest import NewestEstimates
 from analysis.tables.estimate_table import estimate_schema
 from analysis.tables.window_table import window_schema, window_table
@@ -100,8 +101,8 @@ def write(folder: Path, days: Mapping[int, list[str]], epsilon: float = EPSILON)
         "windows": (window_table(collection, windows), window_schema()),
     }
     for kind, (table, schema) in tables.items():
-        with locked(folder / kind):
-            DayFiles(folder / kind, collection, kind, "parquet", schema).merge(table)
+        with locked(folder / kind) as place:
+            DayFiles(place, collection, kind, "parquet", schema).merge(table)
     return collection
 
 

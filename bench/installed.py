@@ -14,7 +14,7 @@ from statistics import median
 import click
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("", "analysis", "worker", "postgres", "edge", "otlp", "demo")
+EXTRAS = ("", "analysis", "s3", "worker", "postgres", "edge", "otlp", "demo")
 RUNS = 9
 IMPORT = """
 import re, time

@@ -1,9 +1,10 @@
-"""Coverage of the 95 % intervals of k-RR: exact, on a grid of populations and near a share of 0, as tables.
+"""Coverage of the 95 % intervals of single values: exact, on a grid of populations and near a share of 0.
 
     python -m bench.estimators.coverage
 
 Nothing is simulated. The count of a value that n of N clients hold is Binomial(n, p) + Binomial(N - n, q),
 and whether the interval holds n / N depends on that count alone: the coverage is a sum over its distribution.
+That is so for k-RR, longitudinal or not, and for each bit of one-hot and k-hot RAPPOR.
 Intervals around a constrained point estimate are wider than these, never narrower.
 """
 
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from bench.estimators.populations import round_to_counts, zipf_shares
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_hot import HotRappor
 
 REPORTS = (10_000, 100_000, 1_000_000)
 VALUES = (10, 100, 1000)
@@ -31,6 +34,11 @@ SETTINGS = (
     (1000, 10_000, 4.0), (10_000, 10_000, 4.0), (1000, 1000, 1.0), (10_000, 1000, 7.0), (10_000, 1000, 1.0),
     (100_000, 1000, 2.0), (1_000_000, 1000, 1.0), (1_000_000, 10, 1.0),
 )  # fmt: skip
+#: Values of other mechanisms, values that one client of k-hot RAPPOR has, and epsilon of a report.
+OTHER_VALUES = (10, 100, 1000)
+HOT = 3
+OTHER_EPSILONS = (1.0, 2.0)
+OTHERS = ("k-rr-longitudinal", "rappor-one-hot", "rappor-k-hot")
 RESULTS = Path(__file__).parents[1] / "results"
 # Counts further than this many standard deviations from their mean (total probability 1e-14) are left out.
 REACH = 8.0
@@ -46,6 +54,7 @@ class CoverageCell:
     exponent: float
     mean: float
     worst: float
+    mechanism: str = "k-rr"
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,57 @@ def _channel(values: int, epsilon: float) -> Inversion:
 
 def cell(reports: int, values: int, epsilon: float, exponent: float) -> CoverageCell:
     """Coverage of all values of one population."""
-    channel, factorials = _channel(values, epsilon), log_factorials(reports)
     truth = round_to_counts(zipf_shares(values, exponent), reports)
+    mean, worst = _covered(truth, reports, _channel(values, epsilon))
+    return CoverageCell(reports, values, epsilon, exponent, mean, worst)
+
+
+def _covered(truth: NDArray[np.int64], reports: int, channel: Inversion) -> tuple[float, float]:
+    """Coverage on average over the values, and of the worst one, when truth[v] clients hold v."""
+    factorials = log_factorials(reports)
     distinct, times = np.unique(truth, return_counts=True)
     covered = np.array([coverage(holders, reports, channel, factorials) for holders in distinct.tolist()])
-    mean = float(covered @ times / values)
-    return CoverageCell(reports, values, epsilon, exponent, mean, float(covered.min()))
+    return float(covered @ times / len(truth)), float(covered.min())
+
+
+def other_channel(mechanism: str, values: int, epsilon: float) -> Inversion:
+    """The channel of one value, where a report costs epsilon: RAPPOR's without a permanent step.
+
+    That step changes p* and q* alone. All reports of a client of longitudinal k-RR cost twice epsilon.
+    """
+    if mechanism == "k-rr-longitudinal":
+        return Inversion.of_symmetric(LongitudinalKRR.from_epsilons(values, 2 * epsilon, epsilon))
+    hot = 1 if mechanism == "rappor-one-hot" else HOT
+    q = 1 / (1 + math.exp(-epsilon / (2 * hot)))
+    return Inversion.of_bit(HotRappor.from_probabilities(values, hot, 0.0, 1 - q, q))
+
+
+def other_cell(mechanism: str, reports: int, values: int, epsilon: float, exponent: float) -> CoverageCell:
+    """As `cell`, of another mechanism; a client of k-hot RAPPOR holds up to HOT values."""
+    held = HOT if mechanism == "rappor-k-hot" else 1
+    truth = np.minimum(round_to_counts(zipf_shares(values, exponent), held * reports), reports)
+    mean, worst = _covered(truth, reports, other_channel(mechanism, values, epsilon))
+    return CoverageCell(reports, values, epsilon, exponent, mean, worst, mechanism)
+
+
+def other_table(cells: list[CoverageCell]) -> str:
+    """Markdown: as `table`, with a column of mechanisms, and a line for each at the end."""
+    lines = ["| mechanism | N | K | epsilon |" + "".join(f" Zipf {exponent} |" for exponent in EXPONENTS)]
+    lines.append("|---|---:|---:|---:|" + ":---:|" * len(EXPONENTS))
+    for start in range(0, len(cells), len(EXPONENTS)):
+        row = cells[start : start + len(EXPONENTS)]
+        first = row[0]
+        figures = "".join(f" {100 * one.mean:.1f}, worst {100 * one.worst:.1f} |" for one in row)
+        lines.append(
+            f"| {first.mechanism} | {first.reports:,} | {first.values} | {first.epsilon:g} |{figures}"
+        )
+    lines.append("")
+    for name in dict.fromkeys(one.mechanism for one in cells):
+        of = [one for one in cells if one.mechanism == name]
+        means = [100 * one.mean for one in of]
+        worst = 100 * min(one.worst for one in of)
+        lines.append(f"All of {name}: {min(means):.1f} to {max(means):.1f} %, worst value {worst:.2f} %.  ")
+    return "\n".join([*lines, ""])
 
 
 def edge_coverage(reports: int, values: int, epsilon: float) -> EdgeCoverage:
@@ -147,13 +201,25 @@ def main() -> None:
         for exponent in EXPONENTS
     ]
     edges = [edge_coverage(*setting) for setting in SETTINGS]
-    text = f"{table(cells)}\n{edge_table(edges)}"
-    figures = {"populations": [asdict(one) for one in cells], "edges": [asdict(one) for one in edges]}
+    others = [
+        other_cell(mechanism, reports, values, epsilon, exponent)
+        for mechanism in OTHERS
+        for reports in REPORTS
+        for values in OTHER_VALUES
+        for epsilon in OTHER_EPSILONS
+        for exponent in EXPONENTS
+    ]
+    text = f"{table(cells)}\n{edge_table(edges)}\n{other_table(others)}"
+    figures = {
+        "populations": [asdict(one) for one in cells],
+        "edges": [asdict(one) for one in edges],
+        "others": [asdict(one) for one in others],
+    }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "coverage.md").write_text(text)
     (RESULTS / "coverage.json").write_text(json.dumps(figures, indent=1) + "\n")
     click.echo(text, nl=False)
-    if min(*(one.worst for one in cells), *(min(one.near_0) for one in edges)) < 0.93:
+    if min(*(one.worst for one in [*cells, *others]), *(min(one.near_0) for one in edges)) < 0.93:
         raise click.ClickException("a value is covered below 93 %")
     if min(min(one.near_0[0], one.at_1) for one in edges) < 0.95:
         raise click.ClickException("a value that nobody or everybody holds is covered below 95 %")

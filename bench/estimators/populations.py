@@ -1,9 +1,21 @@
-"""True counts for testing estimators, and the k-RR counts of their reports."""
+"""True counts for testing estimators, and the counts of their reports: k-RR, local hashing, Bloom RAPPOR."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.decoding.design import bloom_design
+from estimators.mechanisms.hashing.function_pool import FunctionPool
+from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.rappor import Rappor
+
+Counts = NDArray[np.int64]
+
+LISTED, DECOYS = 105, 200
+SINGLY = 16  # draws for each place of a multinomial, below which single ones take less time
+CANDIDATES = [f"real-{i}" for i in range(LISTED)] + [f"decoy-{i}" for i in range(DECOYS)]
+#: Candidates most of whose bits `covering_texts` set.
+COVERED_UP = ("real-10", "decoy-0")
 
 
 def zipf_shares(size: int, exponent: float) -> NDArray[np.float64]:
@@ -29,3 +41,93 @@ def report_counts(rng: np.random.Generator, truth: NDArray[np.int64], mechanism:
     kept = rng.binomial(truth, mechanism.contrast)
     uniform = np.full(mechanism.k, 1 / mechanism.k)
     return kept + rng.multinomial(int((truth - kept).sum()), uniform)
+
+
+def held_texts(reports: int, share: float, unlisted: int) -> Counts:
+    """Clients with each listed and unlisted text, int64 (105 + unlisted,), both by Zipf's law."""
+    rare = round(reports * share)
+    listed = round_to_counts(zipf_shares(LISTED, 1.0), reports - rare)
+    return np.append(listed, round_to_counts(zipf_shares(unlisted, 1.0), rare)) if unlisted else listed
+
+
+def texts_of(unlisted: int) -> list[str]:
+    """The texts of `held_texts`."""
+    return CANDIDATES[:LISTED] + [f"stranger-{i}" for i in range(unlisted)]
+
+
+def hashed_counts(
+    held: Counts, texts: list[str], mechanism: FunctionPool, hash_key: int, rng: np.random.Generator
+) -> Counts:
+    """Reports per function and bucket, int64 (C g,), one report of each client."""
+    functions = hash_functions_of.__wrapped__(mechanism, hash_key)  # a key is used once: not kept
+    words = functions.words(texts).repeat(held)
+    drawn = rng.integers(mechanism.hash_functions, size=len(words))
+    bucket = functions.buckets(words, drawn)
+    lie = rng.integers(mechanism.hash_buckets - 1, size=len(words))
+    lie += lie >= bucket
+    shown = np.where(rng.random(len(words)) < mechanism.response.p, bucket, lie)
+    return np.bincount(drawn * mechanism.hash_buckets + shown, minlength=mechanism.width)
+
+
+def fixed_counts(
+    held: Counts, buckets: NDArray[np.uint8], mechanism: FunctionPool, rng: np.random.Generator
+) -> Counts:
+    """Reports as `hashed_counts` has them, drawn in time that does not grow with their number.
+
+    Each report is kept with probability p - q, whatever its function is, and otherwise any of g buckets.
+    `buckets`, uint8 (n, C), has the bucket of each text under each function.
+    """
+    functions, size = mechanism.hash_functions, mechanism.hash_buckets
+    kept = rng.binomial(held, mechanism.response.contrast)
+    counts = spread_evenly(int((held - kept).sum()), mechanism.width, rng)
+    starts = np.arange(functions) * size
+    for times, of_text in zip(kept.tolist(), buckets, strict=True):
+        counts[starts + of_text] += spread_evenly(times, functions, rng)
+    return counts
+
+
+def spread_evenly(times: int, places: int, rng: np.random.Generator) -> Counts:
+    """Draw one of the places as often, int64 (places,): a multinomial, drawn singly where that is faster."""
+    if times < SINGLY * places:
+        return np.bincount(rng.integers(places, size=times, dtype=np.int32), minlength=places)
+    return rng.multinomial(times, np.full(places, 1 / places)).astype(np.int64)
+
+
+def buckets_of(words: NDArray[np.uint64], functions: HashFunctions) -> NDArray[np.uint8]:
+    """Return the bucket of each word under each function, uint8 array (n, C)."""
+    by_symbol = np.ascontiguousarray(functions.block.table.T)
+    found, mixed = [], np.empty(len(words), np.uint64)
+    for block in range(len(functions.multipliers)):
+        found.append(by_symbol[functions.symbols(words, block, mixed)])
+    return np.concatenate(found, axis=1)
+
+
+def bit_counts(
+    held: Counts, texts: list[str], mechanism: Rappor, rng: np.random.Generator
+) -> tuple[Counts, Counts]:
+    """Reports that show each bit, int64 (cohorts, bits), and reports per cohort, int64 (cohorts,)."""
+    clients = rng.multinomial(held, np.full(mechanism.cohorts, 1 / mechanism.cohorts))
+    sizes = clients.sum(axis=0)
+    design = bloom_design(texts, mechanism).toarray().reshape(mechanism.cohorts, mechanism.bits, -1)
+    ones = np.einsum("cbv,vc->cb", design, clients).astype(np.int64)
+    shown = rng.binomial(ones, mechanism.q_star) + rng.binomial(sizes[:, None] - ones, mechanism.p_star)
+    return shown, sizes
+
+
+def bloom_mechanism(cohorts: int) -> Rappor:
+    """128 bits and 2 hashes, f .25, p .35, q .65."""
+    return Rappor.from_probabilities(128, 2, cohorts, 0.25, 0.35, 0.65)
+
+
+def covering_texts(candidate: str, mechanism: Rappor) -> list[str]:
+    """Return texts that set more than half of a candidate's bits together, each at least two of them."""
+    names = [f"{candidate}-like-{i}" for i in range(5000)]
+    filters = bloom_design([candidate, *names], mechanism).toarray().astype(np.bool_).T
+    missing, chosen = filters[0], []
+    for name, bits in zip(names, filters[1:], strict=True):
+        if 2 * missing.sum() < filters[0].sum():
+            break
+        if (bits & missing).sum() >= 2:
+            chosen.append(name)
+            missing = missing & ~bits
+    return chosen

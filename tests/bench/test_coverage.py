@@ -10,10 +10,14 @@ from bench.estimators.coverage import (
     edge_coverage,
     edge_table,
     log_factorials,
+    other_cell,
+    other_channel,
+    other_table,
     table,
 )
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 
 def test_probabilities_of_a_binomial():
@@ -59,3 +63,26 @@ def test_edge_coverage_begins_with_nobody_and_ends_with_everybody():
     row = edge_table([found]).splitlines()[-1]
     assert row.startswith(f"| 1,000 | 50 | 1 | 19.3 | {100 * found.near_0[0]:.1f} |")
     assert row.endswith(f"| {100 * found.at_1:.1f} |")
+
+
+def test_other_mechanisms_have_the_channel_of_their_reports():
+    steps = LongitudinalKRR.from_epsilons(4, 2.0, 1.0)
+    assert other_channel("k-rr-longitudinal", 4, 1.0).hit == steps.p
+    for name, bits in (("rappor-one-hot", 2), ("rappor-k-hot", 6)):
+        bit = other_channel(name, 8, 1.0)
+        assert bits * np.log(bit.hit / bit.miss) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_table_of_other_mechanisms_names_each():
+    cells = [
+        other_cell(name, 10_000, 10, 1.0, exponent)
+        for name in ("rappor-one-hot", "rappor-k-hot")
+        for exponent in (0.01, 1.3, 2.5)
+    ]
+    lines = other_table(cells).splitlines()
+    assert [line.split(" | ")[:4] for line in lines[2:4]] == [
+        ["| rappor-one-hot", "10,000", "10", "1"],
+        ["| rappor-k-hot", "10,000", "10", "1"],
+    ]
+    assert all(0.93 < one.worst <= one.mean < 0.96 for one in cells)
+    assert [line.split(":")[0] for line in lines[-2:]] == ["All of rappor-one-hot", "All of rappor-k-hot"]

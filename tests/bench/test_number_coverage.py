@@ -7,8 +7,10 @@ from bench.estimators.numbers.number_coverage import (
     NAMES,
     SHAPES,
     NumberCell,
+    again_table,
     covered_steps,
     judged,
+    least_again,
     number_cell,
     number_table,
     numbers_of,
@@ -78,3 +80,16 @@ def test_table_has_a_row_for_each_epsilon():
     assert lines[-1] == (
         "| 1,000 | 2 | unequal steps | 0.20000 | 0.10000 | 0.10000 | 0.10000 | 0.10000 | 0.30000 |"
     )
+
+
+def test_least_mean_of_each_kind_is_run_again_with_other_noise():
+    cells = [
+        NumberCell(10_000, 4.0, shape, (1.0, mean, *[1.0] * 7), (0.1,) * 8, (0.3,) * 8, 0.2)
+        for shape, mean in (("uniform", 0.9), ("normal", 0.8), ("rounded", 0.7))
+    ]
+    pairs = least_again(cells, runs=2)
+    assert [(before.shape, again.shape) for before, again in pairs] == [("normal",) * 2, ("rounded",) * 2]
+    first = number_cell(10_000, 4.0, "normal", runs=2)
+    assert pairs[0][1].errors != first.errors
+    again = f"{100 * pairs[1][1].covered[1]:.1f}"
+    assert again_table(pairs, runs=2).splitlines()[-1] == f"| 10,000 | 4 | rounded | 70 | {again} |"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.estimators.pair_coverage import (
+from bench.estimators.pairs.coverage import (
     MECHANISMS,
     TABLES,
     PairCell,

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from bench.estimators.pair_costs import count_bit_pairs, estimate_times
-from bench.estimators.pair_mechanisms import EPSILONS, SIZES, cost_table, costs_of
+from bench.estimators.pairs.costs import count_bit_pairs, estimate_times
+from bench.estimators.pairs.mechanisms import EPSILONS, SIZES, cost_table, costs_of
 
 
 def test_costs_are_those_of_the_formulas():

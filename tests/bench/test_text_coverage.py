@@ -1,23 +1,43 @@
 """The simulated coverage of texts counts what intervals hold over windows, and its table shows it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bench.estimators.text_coverage import (
+from bench.estimators.populations import (
     CANDIDATES,
+    COVERED_UP,
     DECOYS,
-    HASHED,
     LISTED,
-    TextCell,
     bit_counts,
-    bloom_cell,
-    hashed_cell,
+    bloom_mechanism,
+    buckets_of,
+    covering_texts,
+    fixed_counts,
     hashed_counts,
     held_texts,
-    text_cell,
-    text_table,
     texts_of,
 )
+from bench.estimators.text_coverage import (
+    BLOOM,
+    COVERING,
+    HASHED,
+    ONE_KEY,
+    ONE_KEY_REPORTS,
+    UNLISTED,
+    TextCell,
+    all_cells,
+    bloom_cell,
+    covering_cell,
+    hashed_cell,
+    one_key_cell,
+    stored_cells,
+    text_cell,
+    text_table,
+)
+from estimators.decoding.design import bloom_design
+from estimators.decoding.hashed.decode import decode_hashed
 from estimators.frequency.estimate import Estimate, Misfit
 from estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from estimators.mechanisms.rappor import Rappor
@@ -41,6 +61,23 @@ def test_hashed_reports_are_true_as_often_as_the_response_says(name):
     hits = counts[every * mechanism.hash_buckets + true].sum()
     assert counts.sum() == 100_000
     assert abs(hits / 100_000 - mechanism.response.p) < 5 * 0.0016
+
+
+def test_reports_drawn_by_function_have_the_moments_of_single_ones():
+    """Mean squares over the counters of a window: 5 standard deviations, .022 of the noise."""
+    mechanism, held, texts = HASHED["local-hash, epsilon 4"], np.array([300_000, 600_000]), ["JFK", "LGA"]
+    functions = hash_functions_of(mechanism, 7)
+    buckets = buckets_of(functions.words(texts), functions)
+    rng = np.random.default_rng(1)
+    counts = fixed_counts(held, buckets, mechanism, rng)
+    expected = np.full((mechanism.hash_functions, mechanism.hash_buckets), 900_000 * mechanism.response.q)
+    for clients, places in zip(held, buckets, strict=True):
+        expected[np.arange(len(expected)), places] += clients * mechanism.response.contrast
+    expected = expected.reshape(-1) / mechanism.hash_functions
+    assert counts.sum() == 900_000
+    for each in (counts, hashed_counts(held, texts, mechanism, 7, rng)):
+        squares = (each - expected) ** 2 / expected
+        assert abs(squares.mean() - 1) < 5 * np.sqrt(2 / len(squares)) + 0.002
 
 
 def test_bits_are_reported_as_often_as_rappor_says():
@@ -67,6 +104,59 @@ def test_flagged_candidates_count_as_neither_covered_nor_missed():
     assert (cell.least, cell.flagged, cell.other) == (0.0, pytest.approx(1 / len(truth)), 1.0)
 
 
+@pytest.mark.parametrize("candidate", COVERED_UP)
+def test_unlisted_texts_set_most_bits_of_a_candidate(candidate):
+    mechanism = bloom_mechanism(8)
+    texts = covering_texts(candidate, mechanism)
+    filters = bloom_design([candidate, *texts], mechanism).toarray().astype(np.bool_).T
+    of_candidate, of_texts = filters[0], filters[1:]
+    assert len(texts) <= 5
+    assert 2 * (of_candidate & of_texts.any(axis=0)).sum() > of_candidate.sum()
+    assert not set(texts) & set(CANDIDATES)
+
+
+def test_candidates_with_covered_bits_are_flagged():
+    """In a roll-up of 1,000 windows, where even small texts show. Nearly all others have intervals."""
+    cell = covering_cell(8, 5_000_000_000, 2)
+    assert (cell.unlisted, cell.share, cell.covered_up) == (10, 0.2, 1.0)
+    assert cell.flagged < 0.02
+    assert cell.covered > 0.9
+
+
+def test_each_cell_has_its_name():
+    cells = all_cells(1)
+    one_key = len(ONE_KEY) * len(ONE_KEY_REPORTS) * len(UNLISTED)
+    assert len(cells) == len(HASHED) * 9 + one_key + len(BLOOM) + len(COVERING)
+    assert "rappor, 8 cohorts, 5,000,000,000 reports, 10 unlisted" in cells
+    assert cells["local-hash, epsilon 4, 10,000 reports, 0 unlisted"]().windows == 1
+
+
+def test_a_cell_replaces_its_older_one(tmp_path):
+    first = TextCell("local-hash, epsilon 2", 10_000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0)
+    other = TextCell("local-hash, epsilon 1", 10_000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0)
+    stored_cells(tmp_path, first)
+    stored_cells(tmp_path, other)
+    newer = replace(first, windows=9)
+    assert stored_cells(tmp_path, newer) == [other, newer]
+    assert (tmp_path / "text_coverage.md").read_text() == text_table([other, newer])
+
+
+def test_the_keys_of_a_cell_stay(monkeypatch):
+    """Keys that estimates are made with: one for all windows, or one for each."""
+    keys = []
+
+    def decode_and_note(counts, candidates, mechanism, key):
+        keys.append(key)
+        return decode_hashed(counts, candidates, mechanism, key)
+
+    monkeypatch.setattr("bench.estimators.text_coverage.decode_hashed", decode_and_note)
+    cell = one_key_cell("local-hash, epsilon 4", 10_000, 0.2, 1, 3)
+    assert cell.mechanism == "local-hash, epsilon 4, with one key"
+    assert (len(keys), len(set(keys))) == (3, 1)
+    hashed_cell("local-hash, epsilon 4", 10_000, 0.2, 1, 3)
+    assert len(set(keys)) == 4
+
+
 def test_cells_of_both_kinds_are_estimated():
     for cell in (hashed_cell("local-hash, epsilon 4", 10_000, 0.2, 30, 3), bloom_cell(8, 10_000, 0.2, 1, 2)):
         assert 0.85 < cell.covered <= 1
@@ -76,9 +166,16 @@ def test_cells_of_both_kinds_are_estimated():
 def test_table_has_a_summary_of_each_mechanism():
     cells = [
         TextCell("local-hash, epsilon 1", 1000, 0.2, 30, 2, 0.96, 0.9, 0.5, 0.0, 1.0),
-        TextCell("local-hash, epsilon 2", 1000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0),
+        TextCell("local-hash, epsilon 2", 1000, 0.0, 0, 20, 0.94, 0.9, 0.6, 0.0, 1.0, 0.75),
     ]
     lines = text_table(cells).splitlines()
-    assert lines[2] == "| local-hash, epsilon 1 | 1,000 | 20 % in 30 | 96.0 | 90.0 | 50.0 | 0.0 | 100.0 |"
-    assert lines[3].startswith("| local-hash, epsilon 2 | 1,000 | none |")
-    assert lines[-1] == "All of local-hash: covered 95.0 %, least cell 94.0 %, least candidate 50.0 %.  "
+    assert (
+        lines[2] == "| local-hash, epsilon 1 | 1,000 | 20 % in 30 | 2 | 96.0 | 90.0 | 50.0 | 0.0 |  | 100.0 |"
+    )
+    assert (
+        lines[3] == "| local-hash, epsilon 2 | 1,000 | none | 20 | 94.0 | 90.0 | 60.0 | 0.0 | 75.0 | 100.0 |"
+    )
+    assert lines[-1] == (
+        "All of local-hash: covered 95.0 %, least cell 94.0 %,"
+        " least candidate 50.0 %, of cells with 20 windows 60.0 %.  "
+    )

@@ -19,7 +19,7 @@ from deploy.broker.broker import Broker
 from deploy.broker.child_processes import Child, spawn, stop
 from deploy.config.file import Configuration
 
-PARTITIONS = (4, 100, 400)
+PARTITIONS = (4, 100, 400, 1000)
 WORKERS = 4
 WAIT_SECONDS = 300.0
 #: Each partition gets a pack a second.

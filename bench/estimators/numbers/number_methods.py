@@ -28,21 +28,38 @@ RUNS = 50
 RESULTS = Path(__file__).parents[2] / "results"
 
 Method = Callable[[NDArray[np.int64], SquareWave], FloatArray]
+Channel = Callable[[FloatArray], FloatArray]
 
 
 def published(counts: NDArray[np.int64], mechanism: SquareWave) -> FloatArray:
-    """EM with smoothing as its authors stop it: a histogram, float64 (d,).
+    """EM with smoothing as its authors stop it: a histogram, float64 (d,)."""
+    return smooth_until_slow(
+        counts,
+        lambda weights: onto_truth(weights, mechanism),
+        lambda theta: report_rates(theta, mechanism),
+        mechanism.steps,
+    )
+
+
+def smooth_until_slow(counts: NDArray[np.int64], onto: Channel, rates: Channel, steps: int) -> FloatArray:
+    """Iterate EM and smoothing by 1/4 until a step gains less than .001, or changes less than one report.
+
+    Parameters
+    ----------
+    counts : int64 array (m,), reports per reported cell.
+    onto, rates : the channel, from weights of reported cells to those of true ones, and the other way.
+    steps : d, true cells.
 
     Source: Li et al. (SIGMOD 2020), section 5.5, and sw.py of github.com/vvv214/LDP_Protocols.
     """
-    theta, likelihood = np.full(mechanism.steps, 1 / mechanism.steps), 0.0
+    theta, likelihood = np.full(steps, 1 / steps), 0.0
     for step in range(MOST_STEPS):
-        risen = theta * onto_truth(counts / report_rates(theta, mechanism), mechanism)
+        risen = theta * onto(counts / rates(theta))
         around = np.pad(risen / risen.sum(), 1)
         smoothed = around[:-2] + 2 * around[1:-1] + around[2:]
         smoothed[[0, -1]] *= 4 / 3  # at the ends weights 2 and 1, over 3
         before, theta = theta, smoothed / smoothed.sum()
-        reached = float(counts @ np.log(report_rates(theta, mechanism)))
+        reached = float(counts @ np.log(rates(theta)))
         if step > 1 and abs(reached - likelihood) < LEAST_GAIN:
             break
         if np.abs(theta - before).sum() <= 1 / counts.sum():

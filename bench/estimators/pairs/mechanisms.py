@@ -1,6 +1,6 @@
 """What a pair of fields costs by mechanism: variances of a rare pair and of rare values, as a table.
 
-    python -m bench.estimators.pair_mechanisms
+    python -m bench.estimators.pairs.mechanisms
 
 Nothing is simulated: all are exact for the noise alone, of a pair and of values that nobody has, times the
 number of reports. All mechanisms have the same epsilon per report.
@@ -19,7 +19,7 @@ from estimators.planning import best_bloom, best_one_hot, expected_std_error
 
 SIZES = ((4, 3), (17, 3), (17, 105))
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Coverage of the 95 % intervals of pairs by simulation, on a grid, as a table, and the rate of the test.
 
-    python -m bench.estimators.pair_coverage
+    python -m bench.estimators.pairs.coverage
 
 The true pairs of a cell stay the same in all its runs; only the noise of the randomization is drawn anew. For
 the test of independence, clients are drawn anew too, from independent fields.
@@ -27,7 +27,7 @@ EPSILONS = (1.0, 2.0, 4.0)
 REPORTS = (10_000, 100_000, 1_000_000)
 TABLES = ("independent", "uneven")
 MECHANISMS = ("k-rr-pair", "one-hot-pair")
-RUNS = 40
+RUNS = 200
 #: Where the rate of the test is measured: values, epsilon and number of reports.
 TESTS = (
     ((17, 3), 1.0, 20_000),
@@ -41,7 +41,7 @@ TESTS = (
     ((17, 105), 8.0, 1_000),
 )
 SAMPLES = 10_000
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @dataclass(frozen=True)

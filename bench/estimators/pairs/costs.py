@@ -1,6 +1,6 @@
 """What pairs cost a worker: time of an estimate, and bytes and time of counting bit pairs of Bloom RAPPOR.
 
-    python -m bench.estimators.pair_costs
+    python -m bench.estimators.pairs.costs
 
 Times are medians of 9, on one thread. Bit pairs are counted with numpy: of each pack of 1,000 reports the
 bits of both fields are float32 matrices, whose product has the reports that show bit i of the first and bit j
@@ -29,7 +29,7 @@ EPSILON = 4.0
 ROUNDS = 9
 BITS, COHORTS, PACK = 128, 8, 1000
 COUNTER_BYTES = 8
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def milliseconds(work: Callable[[], object]) -> float:

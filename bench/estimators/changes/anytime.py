@@ -1,15 +1,18 @@
 """Intervals for all values and for every look, and the change alert: coverage, false alarms and delay.
 
-    python -m bench.estimators.anytime
+    python -m bench.estimators.changes.anytime
 
 Simulated from counts of k-RR reports. Coverage for all values at once and at every look is beside that of the
-95 % intervals of single values and single looks; alarms are beside a rule that looks at these.
+95 % intervals of single values and single looks. Alarms and delays are beside two rules that compare each
+window's share with the mean of the first 100 windows by fixed-time intervals: of 95 %, and of the level at
+which all values and looks of a year have the allowed number of false alarms.
 """
 
 import json
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import click
@@ -18,11 +21,11 @@ from numpy.typing import NDArray
 
 from aggregator.history.share_changes import ChangeMonitor
 from aggregator.history.window_shares import WindowShares
-from aggregator.records.share_change import CHANGE_ALARMS_A_YEAR
 from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
-from estimators.collection import Collection
+from estimators.collection import CHANGE_ALARMS_A_YEAR, Collection
 from estimators.frequency.estimate import QUANTILE_975, Estimate
 from estimators.frequency.intervals.confidence_sequence import (
+    ReportSteps,
     mean_over_windows,
     sequence_of_any,
     sequence_of_independent,
@@ -33,7 +36,7 @@ from estimators.mechanisms.krr import KRR
 
 FloatColumns = NDArray[np.float64]
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 HOUR_SECONDS = 3600
 HOURS_A_YEAR = 8766
 ALPHA = 0.05
@@ -60,11 +63,12 @@ class TogetherCell:
 class LooksCell:
     """Share of runs in which a value is covered at every look of 500, and widths over the fixed-time one's.
 
-    `all_values` is the share of runs in which all values are covered at every look.
+    `all_values` and `fixed_all_values` are the shares of runs in which all values are covered at every look.
     """
 
     windows: str
     fixed: float
+    fixed_all_values: float
     sequence: float
     all_values: float
     widths: tuple[float, ...]
@@ -72,7 +76,11 @@ class LooksCell:
 
 @dataclass(frozen=True)
 class AlarmCell:
-    """False alarms in simulated years without a change; `naive` counts windows outside of fixed intervals."""
+    """False alarms in simulated years without a change.
+
+    `naive_a_year` and `strict_a_year` count windows outside of fixed-time intervals, of 95 % and of the
+    allowed number of false alarms.
+    """
 
     values: int
     reports: int
@@ -80,17 +88,24 @@ class AlarmCell:
     years: float
     alarms: int
     naive_a_year: float
+    strict_a_year: float
 
 
 @dataclass(frozen=True)
 class DelayCell:
-    """Runs with a change: of those found, mean delay in windows, and how often intervals hold the change."""
+    """Runs with a change: of those found, mean delay in windows, and how often intervals hold the change.
+
+    `fixed` and `strict` are of the rules by fixed-time intervals, of 95 % and of the allowed false alarms:
+    share of runs in which the value is outside after the change, and mean delay of these in windows.
+    """
 
     change: float
     found: float
     delay: float
     since_error: float
     covered: float
+    fixed: tuple[float, float]
+    strict: tuple[float, float]
 
 
 def together(rng: np.random.Generator, cell: tuple[int, int, float, float], runs: int) -> TogetherCell:
@@ -121,8 +136,9 @@ def sequences(rng: np.random.Generator, runs: int, *, returning: bool) -> LooksC
     truth = np.array([round_to_counts(base + each * np.array([1] * 5 + [-1] * 5), reports) for each in wave])
     share, weights = truth / reports, np.full(windows, float(reports))
     true_mean = mean_over_windows(share, weights)
-    covered, widths = np.zeros(3), np.zeros((2, len(LOOKS)))
+    covered, widths = np.zeros(4), np.zeros((2, len(LOOKS)))
     looks = np.array(LOOKS) - 1
+    steps = ReportSteps(1 / channel.contrast ** (2 if returning else 1), 0 if returning else channel.slope)
     for _ in range(runs):
         counts = _returning(rng, truth[0], mechanism, windows) if returning else _fresh(rng, truth, mechanism)
         x = channel.frequency(counts / reports)
@@ -134,33 +150,36 @@ def sequences(rng: np.random.Generator, runs: int, *, returning: bool) -> LooksC
         mean = mean_over_windows(x, weights)
         noise = np.sqrt(np.cumsum((error * reports) ** 2, axis=0)) / np.cumsum(weights)[:, None]
         fixed = QUANTILE_975 * (mean_over_windows(error, weights) if returning else noise)
-        single, every = of(x, error, weights, ALPHA), of(x, error, weights, ALPHA / 10)
-        covered[0] += (np.abs(mean - true_mean) <= fixed).all(axis=0).mean()
-        covered[1] += ((single.low <= true_mean) & (true_mean <= single.high)).all(axis=0).mean()
-        covered[2] += bool(((every.low <= true_mean) & (true_mean <= every.high)).all())
+        single, every = (of(x, error, weights, level, steps) for level in (ALPHA, ALPHA / 10))
+        within = (np.abs(mean - true_mean) <= fixed).all(axis=0)
+        covered[:2] += within.mean(), within.all()
+        covered[2] += ((single.low <= true_mean) & (true_mean <= single.high)).all(axis=0).mean()
+        covered[3] += bool(((every.low <= true_mean) & (true_mean <= every.high)).all())
         widths += [fixed[looks, 0] * 2, (single.high - single.low)[looks, 0]]
     name = "the same clients" if returning else "new clients, shares that vary"
-    of_value, of_sequence, of_all = (float(each) for each in covered / runs)
-    return LooksCell(name, of_value, of_sequence, of_all, tuple((widths[1] / widths[0]).tolist()))
+    fixed_each, fixed_all, each, together_all = (covered / runs).tolist()
+    ratios = tuple((widths[1] / widths[0]).tolist())
+    return LooksCell(name, fixed_each, fixed_all, each, together_all, ratios)
 
 
 def alarms(rng: np.random.Generator, watched: tuple[int, int, float], rate: float, years: float) -> AlarmCell:
     """Count false alarms of hourly windows without a change, and windows outside of the first 100's."""
     values, reports, epsilon = watched
     made, share = collection_of(values, epsilon), zipf_shares(values, 1.0)
-    monitor, naive = ChangeMonitor(made, rate, epochs=3), 0
+    monitor, levels = ChangeMonitor(made, rate, epochs=3), (QUANTILE_975, fixed_level(values, rate))
+    outside = np.zeros(2)
     hours, seen = int(years * HOURS_A_YEAR), set[tuple[str, int]]()
-    first: list[FloatColumns] = []
+    first: list[WindowShares] = []
     for hour in range(hours):
         window = window_of(rng, made, share, reports, hour)
         if hour < BEFORE:
-            first.append(window.unbiased)
+            first.append(window)
         else:
-            outside = np.abs(window.unbiased - np.mean(first, axis=0)) > QUANTILE_975 * window.std_error
-            naive += bool(outside.any())
+            outside += [outside_of_first([*first, window], level).any() for level in levels]
         monitor.add(window)
         seen |= {(each.value, each.found) for each in monitor.update()}
-    return AlarmCell(values, reports, rate, years, len(seen), naive * HOURS_A_YEAR / (hours - BEFORE))
+    of_year = (outside * HOURS_A_YEAR / (hours - BEFORE)).tolist()
+    return AlarmCell(values, reports, rate, years, len(seen), *of_year)
 
 
 def delay(rng: np.random.Generator, change: float, runs: int) -> DelayCell:
@@ -171,17 +190,38 @@ def delay(rng: np.random.Generator, change: float, runs: int) -> DelayCell:
     moved = share.copy()
     moved[[0, 3]] += [-size, size]
     found: list[tuple[int, int, bool]] = []
+    naive: list[list[int]] = [[], []]
+    levels = (QUANTILE_975, fixed_level(values, CHANGE_ALARMS_A_YEAR))
     for _ in range(runs):
+        windows = [
+            window_of(rng, made, moved if hour >= BEFORE else share, reports, hour)
+            for hour in range(BEFORE + AFTER)
+        ]
         monitor = ChangeMonitor(made)
-        for hour in range(BEFORE + AFTER):
-            monitor.add(window_of(rng, made, moved if hour >= BEFORE else share, reports, hour))
+        for hour, window in enumerate(windows):
+            monitor.add(window)
             hits = [each for each in monitor.update() if each.value == "3"]
             if hits:
                 off = abs(hits[0].since // HOUR_SECONDS - BEFORE)
                 found.append((hour - BEFORE + 1, off, hits[0].low <= size <= hits[0].high))
                 break
+        for delays, level in zip(naive, levels, strict=True):
+            outside = outside_of_first(windows, level)[:, 3]
+            delays += (np.flatnonzero(outside)[:1] + 1).tolist()
     late, since, covered = np.mean(found, axis=0) if found else (np.nan,) * 3
-    return DelayCell(change, len(found) / runs, float(late), float(since), float(covered))
+    fixed, strict = ((len(each) / runs, float(np.mean(each)) if each else np.nan) for each in naive)
+    return DelayCell(change, len(found) / runs, float(late), float(since), float(covered), fixed, strict)
+
+
+def fixed_level(values: int, rate: float) -> float:
+    """Return the standard errors of a fixed-time interval with `rate` false alarms a year, hourly windows."""
+    return NormalDist().inv_cdf(1 - rate / HOURS_A_YEAR / values / 2)
+
+
+def outside_of_first(windows: list[WindowShares], level: float) -> NDArray[np.bool_]:
+    """Which shares of windows after the first 100 are outside of `level` standard errors, (windows, k)."""
+    mean = np.mean([each.unbiased for each in windows[:BEFORE]], axis=0)
+    return np.array([np.abs(each.unbiased - mean) > level * each.std_error for each in windows[BEFORE:]])
 
 
 def collection_of(values: int, epsilon: float) -> Collection:
@@ -243,38 +283,50 @@ def text_of(
     ]
     lines += ["", f"At every look of {LOOKS[-1]}, percent; widths over those of fixed-time intervals:", ""]
     lines += [
-        "| windows | fixed-time, a value | sequence, a value | sequences, all values | "
-        + " | ".join(f"width at {look}" for look in LOOKS)
-        + " |",
-        "|---|:---:|:---:|:---:|" + "---:|" * len(LOOKS),
+        "| windows | fixed-time, a value | fixed-time, all values | sequence, a value "
+        "| sequences, all values | " + " | ".join(f"width at {look}" for look in LOOKS) + " |",
+        "|---|:---:|:---:|:---:|:---:|" + "---:|" * len(LOOKS),
     ]
     lines += [
-        f"| {each.windows} | {100 * each.fixed:.1f} | {100 * each.sequence:.1f} | "
-        f"{100 * each.all_values:.1f} | " + " | ".join(f"{width:.2f}" for width in each.widths) + " |"
+        f"| {each.windows} | {100 * each.fixed:.1f} | {100 * each.fixed_all_values:.1f} | "
+        f"{100 * each.sequence:.1f} | {100 * each.all_values:.1f} | "
+        + " | ".join(f"{width:.2f}" for width in each.widths)
+        + " |"
         for each in looks
     ]
-    lines += ["", "Hourly windows without a change:", ""]
     lines += [
-        "| K | N | allowed a year | years | allowed | alarms | windows outside of 95 % a year |",
-        "|---:|---:|---:|---:|---:|---:|---:|",
+        "",
+        "Hourly windows without a change; the last columns count windows a year in which a share is outside",
+        "of fixed-time intervals around the mean of the first 100, of 95 % and of the allowed false alarms:",
+        "",
+        "| K | N | allowed a year | years | allowed | alarms | outside of 95 % | outside of the allowed |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
         f"| {each.values} | {each.reports:,} | {each.rate:g} | {each.years:g} | {each.rate * each.years:g} | "
-        f"{each.alarms} | {each.naive_a_year:,.0f} |"
+        f"{each.alarms} | {each.naive_a_year:,.0f} | {each.strict_a_year:.1f} |"
         for each in of_alarms
     ]
-    lines += ["", f"A change after {BEFORE} windows, at {CHANGE_ALARMS_A_YEAR:g} false alarms a year:", ""]
     lines += [
+        "",
+        f"A change after {BEFORE} windows, at {CHANGE_ALARMS_A_YEAR:g} false alarms a year; the last columns",
+        "are of the fixed-time intervals above, which alarm at the first window outside; those of 95 % alarm",
+        "every day without a change, too:",
+        "",
         f"| change, standard errors of a window | found in {AFTER}, % | delay, windows | error of `since` | "
-        "interval holds the change, % |",
-        "|---:|---:|---:|---:|---:|",
+        "interval holds the change, % | 95 %: found, % | delay | allowed: found, % | delay |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
         f"| {each.change:g} | {100 * each.found:.0f} | {each.delay:.1f} | {each.since_error:.1f} | "
-        f"{100 * each.covered:.1f} |"
+        f"{100 * each.covered:.1f} | {_fixed_text(*each.fixed)} | {_fixed_text(*each.strict)} |"
         for each in delays
     ]
     return "\n".join([*lines, ""])
+
+
+def _fixed_text(found: float, delay_windows: float) -> str:
+    return f"{100 * found:.0f} | {'' if np.isnan(delay_windows) else f'{delay_windows:.1f}'}"
 
 
 @click.command()

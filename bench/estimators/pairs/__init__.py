@@ -1,0 +1,4 @@
+"""Estimates of pairs: coverage of their intervals, and what pairs of each mechanism cost.
+
+May import no sibling. Begin with `coverage`; `mechanisms` compares errors, `costs` time and counters.
+"""
