@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from deploy.broker.errors import ToolMissingError
 from deploy.broker.jars import fetch_jars, find_java
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.support.producers.fixtures", "tests.support.aggregator.fixtures"]
 
-# A deadline for each example fails on a busy machine, and shows nothing on any other.
-settings.register_profile("deniable", deadline=None)
+# A deadline for each example, or for drawing it, fails on a busy machine, and shows nothing on any other.
+settings.register_profile("deniable", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("deniable")
 
 

@@ -67,7 +67,7 @@ ORDER = {
     ),
     "deploy/cluster": ("finding", "connection", "permissions", "topics", "deployment", "doctor"),
     "bench": (
-        "installed", "estimators", "aggregator", "analysis", "flights_files", "notebook", "devices",
+        "installed", "estimators", "aggregator", "analysis", "page", "flights_files", "notebook", "devices",
         "shared_budgets", "poisoning", "comparison",
     ),
     "bench/comparison": ("timing", "peer_environment", "report", "failures", "runners", "parts", "__main__"),

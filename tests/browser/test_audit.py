@@ -31,10 +31,10 @@ def in_chromium(page, given):
 
 
 def judge(subject, engine, found):
-    """Print a row of the table; 7 reports of a text show less of it than its permanent response would."""
+    """Print a row of the table."""
     print(f"\n| {subject.name} | {subject.epsilon:.4f} | {engine} | {found:.4f} | {subject.samples:,} |")  # noqa: T201
     assert found <= subject.epsilon
-    assert subject.reports > 1 or found >= 0.75 * subject.epsilon
+    assert found >= subject.shown * subject.epsilon
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
@@ -50,6 +50,13 @@ def test_bounds_in_chromium(page, subject):
     judge(subject, "Chromium", found)
 
 
-@pytest.mark.parametrize("subject", BROKEN, ids=lambda subject: subject.name)
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(each, marks=[pytest.mark.nightly] if place % 2 else [])
+        for place, each in enumerate(BROKEN)
+    ],
+    ids=lambda subject: subject.name,
+)
 def test_wrong_threshold_is_found(subject):
     assert bound(subject, in_node) > subject.epsilon

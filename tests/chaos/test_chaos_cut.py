@@ -15,10 +15,11 @@ import pytest
 from tests.chaos.faults import turns
 from tests.chaos.faults.faults import ROLLS, Fault, repeated
 from tests.chaos.faults.stage import Stage
+from tests.chaos.judging import stored
 from tests.chaos.processes.broker import ChaosBroker
 from tests.chaos.processes.workers import ROOT
 from tests.chaos.report import Report
-from tests.chaos.run import Order, run
+from tests.chaos.run import Order, RunError, run
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.usefixtures("kafka_jars")]
@@ -28,6 +29,7 @@ BEHIND_SECONDS = 10.0
 CUT_SECONDS = 400.0
 ROLL_SECONDS = 25.0
 ROLL_GRACE_SECONDS = 15
+ROLL_OVERDUE_SECONDS = 30  # `make chaos` allows 10, on a machine that does nothing else
 RETIRE_SECONDS = 20.0
 
 
@@ -89,10 +91,18 @@ def test_worker_without_one_foundation_is_detected(
     act: Callable[[Stage], None],
     options: Sequence[str],
 ) -> None:
-    """Fencing, the gate or the rewind is switched off, under the fault that needs it."""
+    """Fencing, the gate or the rewind is switched off, under the fault that needs it.
+
+    A zombie's late checkpoint always sets the position back; whether counts differ depends on what it held.
+    Whoever opens that ledger next refuses it.
+    """
     order = Order("mixed", 1, DEFECT_SECONDS, options=("--defect", defect, *options), replay=False)
-    verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
-    assert verdict.difference > 0, verdict.describe()
+    try:
+        verdict, _ = run(order, chaos_broker, tmp_path, Fault(act))
+    except RunError as error:
+        assert "rows were lost" in str(error)  # noqa: PT017 - one of two outcomes
+        return
+    assert verdict.difference > 0 or verdict.steps_back > 0, verdict.describe()
 
 
 def test_late_worker_counts_exactly_with_the_gate(chaos_broker: ChaosBroker, tmp_path: Path) -> None:
@@ -102,12 +112,24 @@ def test_late_worker_counts_exactly_with_the_gate(chaos_broker: ChaosBroker, tmp
     assert verdict.exact, f"{verdict.describe()}\n{story}"
 
 
+def roll_until_estimated(stage: Stage) -> None:
+    """Replace all workers, under load until a window has its final estimate, which `late` judges."""
+    ROLLS(stage)
+    kafka, topics = stage.workers.configuration.kafka, stage.workers.configuration.topics
+    wait_until(lambda: bool(stored.finals(kafka.bootstrap_servers, topics)), 2 * ROLL_OVERDUE_SECONDS)
+
+
 def test_rolling_restart_is_exact_and_estimates_come_in_time(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:
     """Three workers are replaced one by one, each once the previous replacement is ready."""
     order = Order("rolling-restart", 1, ROLL_SECONDS, 1000, replay=False)
-    act = Fault(ROLLS, workers=3, grace_seconds=ROLL_GRACE_SECONDS, overdue_seconds=ROLL_GRACE_SECONDS)
+    act = Fault(
+        roll_until_estimated,
+        workers=3,
+        grace_seconds=ROLL_GRACE_SECONDS,
+        overdue_seconds=ROLL_OVERDUE_SECONDS,
+    )
     verdict, story = run(order, chaos_broker, tmp_path, act)
     assert verdict.exact, f"{verdict.describe()}\n{story}"
     assert verdict.finals >= 1

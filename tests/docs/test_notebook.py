@@ -1,5 +1,6 @@
 """The notebook of docs runs, and its figures are those of the estimators and of the files."""
 
+import ast
 import json
 from pathlib import Path
 
@@ -37,6 +38,17 @@ print(json.dumps({
 """
 
 
+def test_notebook_imports_the_public_face_alone() -> None:
+    """Nothing deeper of the project, as applications should."""
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    found = [each for each in ast.walk(ast.parse(code)) if isinstance(each, (ast.Import, ast.ImportFrom))]
+    names = {alias.name for each in found if isinstance(each, ast.Import) for alias in each.names}
+    names |= {str(each.module) for each in found if isinstance(each, ast.ImportFrom)}
+    ours = {each.parent.name for each in REPOSITORY.glob("*/__init__.py")}
+    assert {name for name in names if name.partition(".")[0] in ours} == {"deniable"}
+
+
 def test_notebook_shows_what_it_computes(tmp_path: Path) -> None:
     """What is stored is what a run shows, to the last digit, and its figures are the estimators'."""
     days = flights_by_day()
@@ -48,7 +60,7 @@ def test_notebook_shows_what_it_computes(tmp_path: Path) -> None:
     assert shown[:-1] == stored
     assert ["picture"] in stored
     figures = json.loads(shown[-1][0])
-    found, _ = read_files(
+    found, _, _ = read_files(
         files_of(tmp_path / "windows", "carrier"), window_schema(), "carrier", None, Period(0, 1 << 40)
     )
     windows = windows_of(collection, found)

@@ -173,6 +173,7 @@ def test_edge_killed_between_acknowledgement_and_answer(scene):
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 def test_broker_away_and_back(tmp_path, prefix):
     """503 with Retry-After within seconds, later at once; nothing that got 204 is lost; it recovers alone."""
     with ExitStack() as stack:
@@ -190,7 +191,7 @@ def test_broker_away_and_back(tmp_path, prefix):
             device = Device([port], scene.collection, scene.stopped)
             assert device.send(port, body) == 503
             device.close()
-            assert time.monotonic() - began < 1.0
+            assert time.monotonic() - began < 2.0
             time.sleep(12.0)
             come_back()
             assert wait_until(lambda: scene.reasons(port) == [], 40)

@@ -7,6 +7,7 @@ written to FOLDER.
 import atexit
 import json
 import logging
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -30,6 +31,8 @@ def main(name: str, folder: str, *options: str) -> None:
     for number, seed in enumerate([*target.SEEDS, *(path.read_bytes() for path in found(name))]):
         (corpus / str(number)).write_bytes(seed)
     mutate = getattr(target, "mutate", None)
+    # The engine's timer, which ticks every half of MOST_SECONDS, would end a process that is just exiting.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
     atexit.register(lambda: print(json.dumps(getattr(target, "outcomes", {}))))  # noqa: T201
 
     def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:

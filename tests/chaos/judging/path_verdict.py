@@ -15,6 +15,7 @@ from tests.chaos.judging.uploads import Uploaded
 from tests.chaos.judging.verdict import Verdict
 
 LEAST_TOLD = 100
+LEAST_REFUSED = 20
 LEAST_COUNTED = 0.5  # of the uploads that clients were told of
 
 Bucket = tuple[int, int]  # window start, bucket of `each`
@@ -142,7 +143,7 @@ def unshown(verdict: PathVerdict, *, has_good: bool, has_bad: bool, is_away: boo
         (
             has_good and verdict.told < LEAST_TOLD,
             has_good and not is_counted,
-            has_bad and verdict.refusals < LEAST_TOLD,
+            has_bad and verdict.refusals < LEAST_REFUSED,
             is_away and not verdict.unavailable,
         )
     )

@@ -32,6 +32,7 @@ BODIES = [
     upload(group(start=START)),
     upload(group(LARGE, bytes(6), START), group(BITS, bytes(16), START, cohort=3), upload_id=bytes(16)),
     upload(group(SMALL, b"\x03", START), group(start=START), group(start=START, fingerprint=1)),
+    upload(group(start=START), group(start=START - 7 * 86_400)),
     *(bytes.fromhex(each["upload"]) for each in VECTOR["good"] if isinstance(each["upload"], str)),
 ]
 HEADERS = ["Origin: https://shop.example", "X-Forwarded-For: 192.0.2.1, [2001:db8::1]:80"]

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+import deniable
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 
@@ -54,8 +55,15 @@ def test_frequent_strings_of_a_past_period_are_found(broker: str, tmp_path: Path
 
         assert wait_until(all_final, SETTLE_SECONDS), deployment.output("worker.log")
         period = ["--from", str(start - 2), "--to", str(int(time.time()) // 2 * 2 + 2)]
+        pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
+        table = deniable.grow(file, collection="search", start=int(period[1]), end=int(period[3]))
         rolled = json.loads(deployment.run("rollup", "search", *period, "--json").stdout)["independent"]
     found = records[-1]["found"]
+    for name in ("frequency", "low", "high", "std_error", "significant", "whole"):
+        assert table.arrow[name].to_pylist() == found[name]
+    assert table.arrow["value"].to_pylist() == found["texts"]
+    assert table.about["found"]["unexplained"] == found["unexplained"]
+    assert table.about["reports"] == REPORTS
     truth = {"coffee": 0.3, "maté": 0.3, "milk t": 0.2, "tea": 0.1}
     shares = dict(zip(found["texts"], zip(found["frequency"], found["std_error"], strict=True), strict=True))
     assert truth.keys() <= shares.keys()

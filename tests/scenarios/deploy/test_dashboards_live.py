@@ -20,7 +20,7 @@ RULES = FOLDER.parent / "prometheus"
 START_SECONDS, DEMO_SECONDS = 90, 240  # 60 to 100 s in all on an idle machine
 PROCESSES = 3  # two workers and a producer
 DEVICES, OF_DEVICES = "deniable: devices", "deniable_(edge|relay)_"  # see test_devices_live
-CHANGES = "deniable_share_change"  # exported after an alarm only
+CHANGES = re.compile("deniable_(share|mean)_change")  # exported after an alarm only
 
 pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.timeout(600)]
 
@@ -62,10 +62,10 @@ def test_every_process_is_scraped(watched: Watched) -> None:
 def test_every_query_returns_data(watched: Watched) -> None:
     """No panel of a healthy deployment is empty: events that have not happened are exported as 0.
 
-    Except changes of shares, which have series of single values, and those after an alarm only.
+    Except changes of shares and means, which have series of single values, and those after an alarm only.
     """
     of_others = [each for each in queries(FOLDER) if each.dashboard != DEVICES]
-    asked = [each for each in of_others if CHANGES not in each.expression]
+    asked = [each for each in of_others if not CHANGES.search(each.expression)]
     empty = [query for query in asked if not watched.prometheus.numbers(query.expression, watched.span)]
     count = f"{len(asked) - len(empty)} of {len(asked)} queries returned data"
     print(f"\n{count}")  # noqa: T201 - the count is what this test is for
@@ -99,8 +99,11 @@ def test_every_rule_is_evaluated_and_recorded_series_have_data(watched: Watched)
 
 
 def test_no_alert_fires(watched: Watched) -> None:
-    """All is well in a demo. Alerts that wait for longer than it takes are tried by promtool."""
-    firing = 'ALERTS{alertstate="firing"}'
+    """All is well in a demo. Alerts that wait for longer than it takes are tried by promtool.
+
+    Flights do change over a year: their mean time is found to in one or two of ten demos, and rightly.
+    """
+    firing = 'ALERTS{alertstate="firing",alertname!~"Deniable(Share|Mean)Changed"}'
     assert watched.prometheus.label_values("alertname", firing, watched.span) == []
 
 

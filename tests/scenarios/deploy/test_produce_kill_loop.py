@@ -16,7 +16,7 @@ from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars"), pytest.mark.all]
 
-KILLS = 20
+KILLS = 12
 LINES = 20_000
 COLLECTION = """\
   - {{name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], epsilon: 1.0, window_seconds: 3600,

@@ -33,15 +33,24 @@ from tests.support.producers.audit.broken import (
     second_lane_repeats_the_first,
 )
 from tests.support.producers.audit.reports import report_bounds
-from tests.support.producers.audit.subjects import SECRET, bits_of, krr, majority_of_bits, two_steps
+from tests.support.producers.audit.subjects import (
+    SECRET,
+    bits_of,
+    commonest_of_hashed,
+    krr,
+    majority_of_bits,
+    two_steps,
+)
 from tests.support.producers.audit.suite import (
     ALL_128,
     AUDITS,
     NOISY_128,
     NOISY_4096,
     REPEATED,
+    REPEATED_HASH,
     SETS,
     TWO_HOT,
+    remembering,
 )
 from tests.support.producers.sources import RepeatableWords
 
@@ -160,3 +169,11 @@ def test_audit_fails_memory(broken):
     memory = broken(SECRET, "c", ("audit",), memoize=True)
     subject = bits_of(majority_of_bits(REPEATED, [1 << 2, 1 << 5], RepeatableWords(1), memory), [2, 5])
     assert report_bounds(subject, 2, 4, ERROR, OUTPUTS).most > REPEATED.epsilon_inf
+
+
+@pytest.mark.parametrize("broken", [Redrawn, SeedsWithoutClient])
+def test_audit_fails_memory_of_hashed_values(broken):
+    """As above. Copied noise shows in the pairs of reports."""
+    memory = broken(SECRET, "c", ("audit",), memoize=True)
+    subject = commonest_of_hashed(remembering(REPEATED_HASH), ["JFK", "LGA"], memory)
+    assert report_bounds(subject, 2, 3, ERROR, OUTPUTS // 10).most > REPEATED_HASH.epsilon_inf

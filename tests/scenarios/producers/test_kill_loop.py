@@ -28,7 +28,7 @@ from producers.wire import decode
 from tests.support.paths import REPOSITORY
 from tests.support.producers.topics import make_topic, read
 
-ROUNDS = 20
+ROUNDS = 12
 PARTITIONS = 3
 CALLS_OF_A_CHILD = 100_000
 # Half of a call's reports come from the first clients, which soon reach their limit.

@@ -27,7 +27,7 @@ from tests.support.paths import REPOSITORY
 from tests.support.producers.postgres_server import postgres_server
 from tests.support.producers.topics import make_topic, read
 
-ROUNDS = 20
+ROUNDS = 12
 PODS = 4
 CLIENTS_OF_A_ROUND = 40
 REPORTS = 20

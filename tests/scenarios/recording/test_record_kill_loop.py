@@ -29,7 +29,7 @@ from producers.wire import decode
 from tests.support.paths import REPOSITORY
 from tests.support.producers.topics import make_topic, read
 
-ROUNDS = 20
+ROUNDS = 12
 PARTITIONS = 3
 FEW = 200
 WINDOWS_OF_A_CHILD = 10_000

@@ -132,7 +132,9 @@ async def watch(deployment: SecuredDeployment) -> None:
 async def roll_up(deployment: SecuredDeployment) -> None:
     """`rollup` reads final windows."""
     topics = deployment.topics
-    assert [each async for each in records_since(deployment.cluster, topics.windows, topics.partitions, 0)]
+    assert [
+        each async for each in records_since(deployment.cluster, topics.windows, range(topics.partitions), 0)
+    ]
 
 
 async def consume_in_group(deployment: SecuredDeployment) -> None:

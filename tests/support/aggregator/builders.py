@@ -226,10 +226,10 @@ class MemoryLog:
         return MemoryReader(self.partition(topic, partition))
 
     async def since(
-        self, _: Cluster, topic: str, partitions: int, unix_ms: int
+        self, _: Cluster, topic: str, partitions: Iterable[int], unix_ms: int
     ) -> AsyncGenerator[tuple[int, KafkaRecord], None]:
         """Replacement for `records_since`: records of the partitions in turn, as from several brokers."""
-        found = [[r for r in self.partition(topic, p) if r.timestamp >= unix_ms] for p in range(partitions)]
+        found = [[r for r in self.partition(topic, p) if r.timestamp >= unix_ms] for p in partitions]
         for turn in zip_longest(*found):
             for partition, record in enumerate(turn):
                 if record is not None:

@@ -1,7 +1,9 @@
-"""Data for pictures: two collections over forty windows, a number, and a pair; counts are simulated."""
+"""Data for pictures: two collections over forty windows, a number, a pair, texts asked in two ways."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,8 +11,11 @@ from aggregator.deployment import ClientLimits
 from aggregator.estimation import window_estimate
 from aggregator.records.estimate import EstimateRecord
 from aggregator.records.window_counts import WindowCounts
+from bench.estimators.populations import hashed_counts
 from deploy.demo.flights import AIR_MINUTES, load_flights
+from deploy.demo.setup import DESTINATION_EPSILON
 from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor import Rappor
@@ -78,6 +83,23 @@ def number_estimates() -> Iterator[EstimateRecord]:
     for start, final in ((T0 - 60, True), (T0, False)):
         counts = rng.multinomial(truth, columns).sum(axis=0, dtype=np.int64)
         yield _record(AIR_TIME, start, counts[None], counts[None].sum(axis=1), final)
+
+
+def asked_twice() -> list[tuple[Collection, EstimateRecord]]:
+    """The destinations of all flights in one window, asked by RAPPOR and by local hashing as in the demo."""
+    flights, rng = load_flights(), generator(5)
+    held = Counter(flights.destinations)
+    airports = (*sorted(held), *flights.decoys)
+    clients = np.array([held[each] for each in airports])
+    by_rappor = replace(DESTINATION, candidates=airports)
+    hashing = LocalHash.from_epsilon(DESTINATION_EPSILON)
+    by_hashing = replace(by_rappor, name="destination-hashed", mechanism=hashing, memoize=False)
+    bits, sizes = rappor_counts(rng, clients, airports, by_rappor.mechanism)
+    hashed = hashed_counts(clients, airports, hashing, by_hashing.hash_key, rng)
+    return [
+        (by_rappor, _record(by_rappor, T0, bits, sizes, final=True)),
+        (by_hashing, _record(by_hashing, T0, hashed[None], hashed[None].sum(axis=1), final=True)),
+    ]
 
 
 def pair_estimate() -> EstimateRecord:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -60,9 +60,14 @@ class Served:
 
         asyncio.run_coroutine_threadsafe(take_all(), self._loop).result(DEADLINE_SECONDS)
 
-    def change(self, collection: str, changes: Sequence[ShareChange]) -> None:
-        """Show these changes of a collection's shares."""
-        self._loop.call_soon_threadsafe(self.server.page.show_changes, collection, changes)
+    def change(
+        self,
+        collection: str,
+        changes: Sequence[ShareChange],
+        newest: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        """Show these changes of a collection's shares, with the figures of the newest final window."""
+        self._loop.call_soon_threadsafe(self.server.page.show_changes, collection, changes, newest)
 
     @contextmanager
     def serving(self, port: int = 0) -> Iterator["Served"]:

@@ -8,7 +8,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -27,6 +27,18 @@ SCALE = 1.5
 # What rich writes before it redraws a screen: carriage return, then up, erasing line by line.
 REDRAWN = re.compile(r"\r\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
 WEB_FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
+
+
+def read_to_end(master: int) -> str:
+    """Return all that was written to a terminal whose other end is closed.
+
+    A single read may return only what the kernel has passed on by then.
+    """
+    written = b""
+    with suppress(OSError):  # Linux's error when the other end is closed
+        while chunk := os.read(master, 65_536):
+            written += chunk
+    return written.decode(errors="replace")
 
 
 class Terminal:

@@ -65,12 +65,12 @@ class Charges:
         if self.store is not None:
             self.store.close()
 
-    def charge(self, numbers, now=NOON, windows=None, name="answers"):
+    def charge(self, numbers, now=NOON, windows=None, name="answers", buckets=None):
         windows = np.full(len(numbers), window_of(now)) if windows is None else np.array(windows, np.int64)
         while True:
             try:
                 with self.store.transaction():
-                    return self.spending.charge(name, clients_of(numbers), windows, now)
+                    return self.spending.charge(name, clients_of(numbers), windows, now, buckets)
             except UnknownLimitError as unknown:
                 unknown.find()
 

@@ -5,6 +5,7 @@ from itertools import count, islice
 import numpy as np
 
 from estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from producers.randomization.randomizers import (
     at_most,
     instantaneous,
@@ -158,6 +159,31 @@ def commonest_bucket(mechanism, values, words, memory):
             response = randomize_krr(values[inputs], mechanism.permanent, kept).astype(np.int64)
             shown[places, randomize_krr(response, mechanism.instantaneous, words)] += 1
         return shown.argmax(axis=1)
+
+    return randomize
+
+
+def commonest_of_hashed(collection, texts, memory=None):
+    """Which of two texts has the bucket that most of REPEATS reports of a client show; 2 if both or neither.
+
+    Buckets are those under the client's function; `memory` replaces the responder's.
+    """
+    responder, clients = responder_of(collection, SECRET, RepeatableWords(1)), count()
+    if memory is not None:
+        responder._memory = memory
+    mechanism = collection.mechanism
+    functions, every = hash_functions_of(mechanism, collection.hash_key), np.arange(mechanism.hash_functions)
+    buckets = np.stack([functions.buckets(word.repeat(len(every)), every) for word in functions.words(texts)])
+
+    def randomize(inputs):
+        owners, places = _next(clients, len(inputs)), np.arange(len(inputs))
+        shown = np.zeros((len(inputs), mechanism.hash_buckets), np.uint8)
+        batch = responder.prepare([texts[each] for each in inputs.tolist()], owners)
+        for _ in range(REPEATS):
+            function, bucket = np.divmod(batch.respond(slice(None))[1][:, 0], mechanism.hash_buckets)
+            shown[places, bucket] += 1
+        first, second = shown.argmax(axis=1) == buckets[:, function]
+        return np.select([first & ~second, second & ~first], [0, 1], 2)
 
     return randomize
 

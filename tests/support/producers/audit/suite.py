@@ -26,6 +26,7 @@ from tests.support.producers.audit.subjects import (
     answers,
     bits_of,
     commonest_bucket,
+    commonest_of_hashed,
     krr,
     level_and_report,
     majority_of_bits,
@@ -51,6 +52,7 @@ REPEATED_KRR = LongitudinalKRR.from_epsilons(4, 2.0, 1.9)
 HASHED = LocalHash.from_epsilon(1.0, 26)
 TREE = PrefixTree((1, 3), LocalHash.from_epsilon(1.0, 26))
 LONGITUDINAL_HASH = LongitudinalHash.from_epsilons(2.5, 1.5, 26, 3)
+REPEATED_HASH = LongitudinalHash.from_epsilons(2.0, 1.9, 26, 3)
 ONE_HOT = HotRappor.from_probabilities(8, 1, 0.25, 0.25, 0.75)
 PAIR_FIELDS = Field("a", ("x", "y"), False), Field("b", ("s", "t", "u", "v"), False)
 PAIR_BITS = Collection("c", OneHotPair.from_epsilon(2, 4, 1.0), pair_labels(*PAIR_FIELDS), fields=PAIR_FIELDS)
@@ -201,6 +203,13 @@ AUDITS = [
         whole(answers(remembering(LONGITUDINAL_HASH), ("JFK", "LGA", "EWR", ""))),
         4,
         78,
+    ),
+    Audit(
+        "longitudinal local hashing, 7 reports of each client",
+        REPEATED_HASH.epsilon_inf,
+        partial(
+            report_bounds, commonest_of_hashed(remembering(REPEATED_HASH), ["JFK", "LGA"]), 2, 3, outputs=FEW
+        ),
     ),
     of_reports("one-hot, 8 bits", ONE_HOT.epsilon_one, ONE_HOT_ROWS, 8, 256),
     of_two_values("one-hot, 8 bits", ONE_HOT, bits_2_and_5(reports_of(ONE_HOT_PAIRS))),

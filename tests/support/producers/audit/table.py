@@ -17,7 +17,8 @@ def main() -> None:
     click.echo(
         f"With probability 1 - {FALSE_ALARM:g} all bounds hold together. 2 million outputs of each input;"
     )
-    click.echo(f"{FEW:,} from clients of two values, {2 * SAMPLES:,} reports where bits are paired.")
+    click.echo(f"{FEW:,} from clients of two values, and of 7 hashed reports;")
+    click.echo(f"{2 * SAMPLES:,} reports where bits are paired.")
 
 
 if __name__ == "__main__":

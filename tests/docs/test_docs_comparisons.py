@@ -1,0 +1,69 @@
+"""The table of docs/analysis.md: how often a comparison marks a value though no share changed."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from analysis.comparison import ComparisonRecord
+from analysis.differences import compare_shares
+from deploy.query.roll_ups import compare
+from estimators.frequency.krr import inv, std_error
+from estimators.mechanisms.krr import KRR
+from tests.support.estimators.simulation import generator, krr_counts
+from tests.support.paths import REPOSITORY
+
+pytestmark = pytest.mark.slow
+
+ANALYSIS = (REPOSITORY / "docs" / "analysis.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| (\d+) \| (\d+ %|all) \|$", re.MULTILINE)
+ROWS = [(int(e), 1.0 if m == "all" else int(m[:-2]) / 100) for e, m in ROW.findall(ANALYSIS)]
+NOTEBOOK = json.loads((REPOSITORY / "docs" / "analysis.ipynb").read_text(encoding="utf-8"))
+RUNS, REPORTS = 2000, 10_000
+POPULATION = np.arange(1, 17.0) ** -1 / (np.arange(1, 17.0) ** -1).sum()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(line for cell in NOTEBOOK["cells"] for line in cell["source"]),
+        (REPOSITORY / "docs" / "page.md").read_text(encoding="utf-8"),
+        ComparisonRecord.__doc__,
+        compare.__doc__,
+    ],
+    ids=["notebook", "page", "record", "function"],
+)
+def test_each_place_says_what_a_comparison_allows_for(text: str) -> None:
+    """As the command and the page do, see their tests."""
+    said = "the randomizers' noise alone.*here other people report in each period, shares may differ although"
+    assert re.search(said, " ".join(text.split()))
+
+
+def marked(epsilon: int, *, same_people: bool) -> float:
+    """Return the share of comparisons in which a value is marked; all are of the same population."""
+    random, mechanism = generator(epsilon), KRR.from_epsilon(16, epsilon)
+    fixed = random.multinomial(REPORTS, POPULATION)
+
+    def side() -> tuple[np.ndarray, np.ndarray]:
+        people = fixed if same_people else random.multinomial(REPORTS, POPULATION)
+        share = inv(krr_counts(random, people, mechanism), mechanism)
+        return share, std_error(share, REPORTS, mechanism)
+
+    return float(np.mean([compare_shares(side(), side()).significant.any() for _ in range(RUNS)]))
+
+
+def tolerance(share: float) -> float:
+    """Five standard deviations and half a percent of rounding: a false alarm has a probability below 1e-6."""
+    return 5 * np.sqrt(max(share * (1 - share), 0.01) / RUNS) + 0.005
+
+
+def test_table_has_every_epsilon() -> None:
+    assert [each[0] for each in ROWS] == [1, 2, 3, 4, 6]
+
+
+@pytest.mark.parametrize(("epsilon", "expected"), ROWS)
+def test_other_people_in_each_period_are_marked_as_often_as_stated(epsilon: int, expected: float) -> None:
+    """Errors that allowed for who reports fail from epsilon 3 on: 5 % would be marked at every epsilon."""
+    assert marked(epsilon, same_people=False) == pytest.approx(expected, abs=tolerance(expected))
+    assert marked(epsilon, same_people=True) == pytest.approx(0.05, abs=tolerance(0.05))
