@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -32,11 +32,13 @@ quick: .venv/installed ## tests without broker, browser and slow ones: less than
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: at most 8 minutes; ARGS replaces its options
+test: .venv/installed java ## tests with a real broker and the page: about 14 minutes on two cores; ARGS replaces its options
 	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(PROCESSES))
 
+# The files are named, since to collect all of them takes a minute.
 test-all: test ## make test, then the rest: all fault points, fuzzing, deployments, containers
-	@$(GUARD) .venv/bin/pytest -m "all and not pictures and not nightly" $(or $(ARGS),$(PROCESSES))
+	@$(GUARD) .venv/bin/pytest -m "all and not pictures and not nightly" $(or $(ARGS),$(PROCESSES)) \
+		$$(grep -rl --include='test_*.py' 'mark\.all' tests)
 
 test-nightly: .venv/installed java ## longer searches and audits of what make test-all samples: minutes
 	@$(GUARD) .venv/bin/pytest -m nightly $(or $(ARGS),$(PROCESSES))
@@ -75,12 +77,20 @@ bench-streaming: .venv/installed java ## its part on workers beside readers: ben
 bench-estimators: .venv/installed ## coverage of the intervals, strings found without candidates, the MLE* poster
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.anytime
+	@$(GUARD) .venv/bin/python -m bench.estimators.changes.anytime
+	@$(GUARD) .venv/bin/python -m bench.estimators.changes.part_changes
+	@$(GUARD) .venv/bin/python -m bench.estimators.all_values
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.mean_changes
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.mean_sequence
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_ends
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_methods
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.published_reports
+	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.quantile_roots
 	@$(GUARD) .venv/bin/python -m bench.estimators.text_coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.pair_coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.pair_mechanisms
-	@$(GUARD) .venv/bin/python -m bench.estimators.pair_costs
+	@$(GUARD) .venv/bin/python -m bench.estimators.hash_variance
+	@$(GUARD) .venv/bin/python -m bench.estimators.pairs.coverage
+	@$(GUARD) .venv/bin/python -m bench.estimators.pairs.mechanisms
+	@$(GUARD) .venv/bin/python -m bench.estimators.pairs.costs
 	@$(GUARD) .venv/bin/python -m bench.estimators.growth.top_strings
 	@$(GUARD) .venv/bin/python -m bench.estimators.growth.ngrams
 	@$(GUARD) .venv/bin/python -m bench.estimators.poster
@@ -99,6 +109,9 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 
 bench-analysis: .venv/installed java ## a month of estimates into a table and into files: bench/results/analysis.md
 	@$(GUARD) .venv/bin/python -m bench.analysis
+
+bench-page: .venv/installed ## when the page is seen in Chromium, with 100 collections: bench/results/page.md
+	@$(GUARD) .venv/bin/python -m bench.page
 
 notebook: .venv/installed ## run docs/analysis.ipynb on the demo's flights, and store what it shows
 	@.venv/bin/python -m bench.notebook
@@ -119,7 +132,7 @@ lock: ## update requirements.lock and the other lock files from pyproject.toml, 
 	uv pip compile --quiet --generate-hashes --universal --extra dev \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
-		--extra edge --extra worker --extra postgres \
+		--extra edge --extra otlp --extra postgres --extra worker \
 		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 		--custom-compile-command "make lock" bench/peers.in -o bench/peers.lock
