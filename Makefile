@@ -29,11 +29,11 @@ check: .venv/installed ## ruff and mypy
 PROCESSES = --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
-	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not pictures" \
+	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
 test: .venv/installed java ## tests with a real broker and the page: about 14 minutes on two cores; ARGS replaces its options
-	@$(GUARD) .venv/bin/pytest -m "not all and not pictures" $(or $(ARGS),$(PROCESSES))
+	@$(GUARD) .venv/bin/pytest -m "not all and not nightly and not pictures" $(or $(ARGS),$(PROCESSES))
 
 # The files are named, since to collect all of them takes a minute.
 test-all: test ## make test, then the rest: all fault points, fuzzing, deployments, containers

@@ -285,7 +285,9 @@ with locked(output):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ending", "kills"), [("parquet", 6), ("csv", 3)])
+@pytest.mark.parametrize(
+    ("ending", "kills"), [("parquet", 3), pytest.param("csv", 3, marks=pytest.mark.nightly)]
+)
 def test_kills_leave_whole_files_with_each_window_once(tmp_path: Path, ending: str, kills: int) -> None:
     """A process that exports is killed at random moments, and begins anew with newer revisions.
 

@@ -29,6 +29,7 @@ def side(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_equal_shares_are_found_different_in_no_more_runs_than_stated() -> None:
     """Of 10,000 and 100,000 reports. Without a true difference each discovery is false.
 

@@ -298,14 +298,14 @@ def test_budget_that_is_not_whole_is_never_no_budget(javascript, name):
 
 @pytest.mark.all
 def test_mutated_lists_are_refused_by_the_clients_own_error_alone():
-    """4,000 signed lists of all mechanisms, with fields that are missing, or of other types and ranges.
+    """1,000 signed lists of all mechanisms, with fields that are missing, or of other types and ranges.
 
     The script fails on any other error, and if a collection is accepted whose limits are none.
     """
     asked = [Allowance(collection_of(each), None) for each in (HASH, KEPT_HASH, NUMBER, PAIR, HOT, BIT_PAIR)]
     mutated = collection_list(7, [*allowances(), LIMITED, *asked], 10, KEY).body.decode()
-    counts = json.loads(run("fuzz_list.mjs", mutated, "4000"))
-    assert counts["read"] > 1000
-    assert counts["signature"] > 200
-    assert counts["unsupported"] > 1000
-    assert counts["collections"] > 1000
+    counts = json.loads(run("fuzz_list.mjs", mutated, "1000"))
+    assert counts["read"] > 250
+    assert counts["signature"] > 40
+    assert counts["unsupported"] > 250
+    assert counts["collections"] > 250

@@ -136,6 +136,7 @@ def test_rolling_restart_is_exact_and_estimates_come_in_time(
     assert verdict.latest_final > 0
 
 
+@pytest.mark.nightly
 def test_other_collections_continue_when_one_is_added_and_retired(
     chaos_broker: ChaosBroker, tmp_path: Path
 ) -> None:

@@ -253,7 +253,7 @@ def test_planned_errors_with_unlisted_strings_are_those_of_decoding(cohorts, rep
     [
         (2, 205, 5),
         (8, 1000, 1),
-        pytest.param(8, 1000, 5, marks=[pytest.mark.all, pytest.mark.nightly]),
+        pytest.param(8, 1000, 5, marks=pytest.mark.nightly),
     ],
 )
 def test_screened_candidates_are_found_as_planned(cohorts, candidates, strings):

@@ -13,9 +13,9 @@ from typing import Protocol
 
 #: Number of inputs that CI runs, by target.
 TARGETS = {
-    "packs": 500_000,
-    "uploads": 200_000,
-    "relays": 40_000,
+    "packs": 200_000,
+    "uploads": 80_000,
+    "relays": 20_000,
     "rows": 15_000,
     "estimates": 8_000,
     "configuration": 2_000,

@@ -145,6 +145,7 @@ def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
 @pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(600)
+@pytest.mark.nightly
 def test_demo_runs_from_the_wheel(fresh: Path, home: Path, kafka_jars: None) -> None:
     done = run(fresh / "deniable", "demo", "--once", folder=home)
     assert done.returncode == 0, done.stderr

@@ -39,10 +39,8 @@ ROUNDS = {
 }
 #: Those that are not only run nightly: a death and a stop, of a relay alone and of one of two.
 OFTEN = {
-    "in, kill",
     "marker, kill",
     "zombie after",
-    "two on each partition",
     "two on each partition, one is stopped",
 }
 

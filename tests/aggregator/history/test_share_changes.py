@@ -110,6 +110,7 @@ def test_alarms_do_not_depend_on_order_pauses_or_restarts() -> None:
     assert monitor_of(restarted).update() == expected
 
 
+@pytest.mark.nightly
 def test_alarm_of_the_epoch_before_is_kept_and_older_ones_go() -> None:
     monitor = ChangeMonitor(WATCHED)
     counted = []

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,7 +34,7 @@ class Topic:
 
     def append(self, partition: int, age_seconds: int, record: EstimateRecord | None = None) -> None:
         """Append an estimate, by default of an unknown collection, of this age at NOW."""
-        estimate = record or changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
+        estimate = record or stranger()
         log = self.partitions[partition]
         value = encode_estimate(estimate)
         log.append(MemoryRecord(2 * len(log), int((NOW - age_seconds) * 1000), estimate.key, value))
@@ -89,6 +90,13 @@ class Consumer:
         return {source: found}
 
 
+@cache
+def stranger() -> EstimateRecord:
+    """An estimate of an unknown collection."""
+    return changed(estimate_of(), collection="stranger", fingerprint="0" * 16)
+
+
+@cache
 def ended(age_seconds: int, collection: Collection = FRUIT) -> EstimateRecord:
     """An estimate of a window that ended this long before NOW, a multiple of 10 s."""
     end = int(NOW) - age_seconds

@@ -102,7 +102,9 @@ def ask(shown: Watched, text: str = "reports in ") -> None:
     shown.section().locator(".looks", has_text=text).wait_for()
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
+)
 def test_shares_so_far_are_joined_and_changes_are_said(
     browser: "Browser", worker: Served, viewport: dict[str, int]
 ) -> None:

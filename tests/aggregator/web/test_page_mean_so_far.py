@@ -73,7 +73,9 @@ def ask(shown: Watched) -> None:
     shown.section("air-time").locator(".mean-so-far").get_by_role("button", name="Show", exact=True).click()
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
+)
 def test_mean_is_that_of_the_sequence(browser: "Browser", worker: Served, viewport: dict[str, int]) -> None:
     """In digits by which its ends differ; shares of steps have no such part."""
     expected = sequence()

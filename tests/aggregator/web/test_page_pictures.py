@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
+VIEWPORTS = [("desk", DESK), pytest.param("phone", PHONE, marks=pytest.mark.nightly)]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,15 @@ def worker() -> Iterator[Served]:
         yield served
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+@pytest.mark.parametrize(
+    ("name", "viewport", "scheme"),
+    [
+        ("desk", DESK, "light"),
+        ("phone", PHONE, "dark"),
+        pytest.param("desk", DESK, "dark", marks=pytest.mark.nightly),
+        pytest.param("phone", PHONE, "light", marks=pytest.mark.nightly),
+    ],
+)
 def test_page_fits_and_picture_is_saved(
     browser: "Browser",
     worker: Served,
@@ -70,7 +78,7 @@ def test_page_fits_and_picture_is_saved(
     assert (PICTURES / f"{name}-{scheme}.png").stat().st_size > 50_000
 
 
-@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+@pytest.mark.parametrize(("name", "viewport"), VIEWPORTS)
 def test_shares_so_far_fit_and_picture_is_saved(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
 ) -> None:
@@ -103,8 +111,8 @@ def test_shares_so_far_fit_and_picture_is_saved(
             shown.keep(f"so-far-{name}")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("name", "viewport"), VIEWPORTS)
 def test_number_fits_and_picture_is_saved(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int], scheme: str
 ) -> None:
@@ -120,7 +128,7 @@ def test_number_fits_and_picture_is_saved(
     assert (PICTURES / f"number-{name}-{scheme}.png").stat().st_size > 20_000
 
 
-@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+@pytest.mark.parametrize(("name", "viewport"), VIEWPORTS)
 def test_chart_of_a_number_takes_the_room_beside_a_taller_section(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
 ) -> None:
@@ -147,7 +155,7 @@ def test_chart_of_a_number_takes_the_room_beside_a_taller_section(
         assert ends[0] == pytest.approx(ends[1], abs=1)
 
 
-@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+@pytest.mark.parametrize(("name", "viewport"), VIEWPORTS)
 def test_pair_fits_and_picture_is_saved(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
 ) -> None:
@@ -208,7 +216,7 @@ def _width(interval: str) -> float:
     return float(high) - float(low)
 
 
-@pytest.mark.parametrize(("name", "viewport"), [("desk", DESK), ("phone", PHONE)])
+@pytest.mark.parametrize(("name", "viewport"), VIEWPORTS)
 def test_many_collections_fit_and_picture_is_saved(
     browser: "Browser", monkeypatch: pytest.MonkeyPatch, name: str, viewport: dict[str, int]
 ) -> None:

@@ -83,7 +83,9 @@ def intervals(shown: Watched) -> dict[str, str]:
     return {row.locator("th").inner_text().strip(): row.locator(".interval").inner_text() for row in rows}
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
+)
 def test_intervals_are_those_of_the_sequence(
     browser: "Browser", worker: Served, viewport: dict[str, int]
 ) -> None:

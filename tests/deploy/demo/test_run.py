@@ -111,9 +111,9 @@ def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(signal.SIGKILL, marks=pytest.mark.all),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.nightly),
         signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.all),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
     ],
 )
 def test_it_leaves_nothing_running(

@@ -135,6 +135,7 @@ def test_a_second_one_in_the_folder_is_refused(
 
 @pytest.mark.all
 @pytest.mark.broker
+@pytest.mark.nightly
 def test_files_of_the_folder_are_not_run(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
 ) -> None:

@@ -118,6 +118,7 @@ def test_change_is_found_whatever_the_first_window_has(first: int) -> None:
         assert {each.value for each in found} >= {0, 1}, run
 
 
+@pytest.mark.nightly
 def test_each_factor_has_a_mean_of_at_most_1() -> None:
     """Mean of R after t windows is at most t - 1, over 4,000 runs of 12 windows of 20 rare values.
 

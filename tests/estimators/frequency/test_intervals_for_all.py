@@ -30,9 +30,9 @@ def missed_runs(estimates: list[Estimate], truth: np.ndarray) -> tuple[int, int]
 @pytest.mark.parametrize(
     ("values", "exponent"),
     [
-        (3, 0.0),
-        pytest.param(20, 1.3, marks=[pytest.mark.all, pytest.mark.nightly]),
-        pytest.param(20, 0.0, marks=[pytest.mark.all, pytest.mark.nightly]),
+        pytest.param(3, 0.0, marks=pytest.mark.nightly),
+        pytest.param(20, 1.3, marks=pytest.mark.nightly),
+        pytest.param(20, 0.0, marks=pytest.mark.nightly),
         (100, 1.3),
     ],
 )

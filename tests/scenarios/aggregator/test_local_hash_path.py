@@ -23,7 +23,10 @@ SETTLE_SECONDS = 120
 @pytest.mark.parametrize(
     ("mechanism", "described", "clients"),
     [
-        ("local-hash, epsilon: 2.0", "local hashing, 9360 functions into 7 buckets", "--no-clients"),
+        pytest.param(
+            *("local-hash, epsilon: 2.0", "local hashing, 9360 functions into 7 buckets", "--no-clients"),
+            marks=pytest.mark.nightly,
+        ),
         (
             "local-hash-longitudinal, epsilon_inf: 4.0, epsilon_one: 2.0",
             "longitudinal local hashing, 2336 functions into 7 buckets",

@@ -28,6 +28,7 @@ def text_of(number: int) -> str:
     return TENTHS[number % 10] if number % 10 < 9 else f"rare {number}"
 
 
+@pytest.mark.nightly
 def test_frequent_strings_of_a_past_period_are_found(broker: str, tmp_path: Path) -> None:
     """Shares of .3, .3, .2 and .1 within 6 stated standard errors; "rare" is the beginning of the rest."""
     deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")

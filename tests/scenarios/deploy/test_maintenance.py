@@ -111,6 +111,7 @@ def test_worker_reports_lost_ledgers_and_discards_them(
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> None:
     delete(deployment, "reports")
     again = deployment.run("topics", "create")
@@ -137,6 +138,7 @@ def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
     assert " recreated" in (deployment.folder / "second.log").read_text()
 
 
+@pytest.mark.nightly
 def test_newer_rows_end_a_worker_before_counting(deployment: Deployment) -> None:
     """As after the rollback of a release with a higher version."""
     with KafkaProducer(bootstrap_servers=deployment.servers) as kafka:

@@ -87,14 +87,14 @@ def test_full_buffer_does_not_slow_calls(make, kafka, locked, monkeypatch):
 
 
 def test_busy_threads_do_not_starve_another_collection(make, kafka):
-    """Eight threads record one collection without pause; an event of another is stored within seconds."""
+    """Four threads record one collection without pause; an event of another is stored within seconds."""
     target, over = make(pack_seconds=0.05), threading.Event()
 
     def work():
         while not over.is_set():
             target.record("latency", 5)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     try:

@@ -128,8 +128,10 @@ def served(**changes):
         found = ServedEdge(edge, port, loop)
         assert wait_until(lambda: found.call(edge.reasons_not_ready) == [])
         yield found
-        asyncio.run_coroutine_threadsafe(edge.stop(1.0), loop).result(20)
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+        try:  # uvloop waits for ever for a socket that still listens
+            asyncio.run_coroutine_threadsafe(edge.stop(1.0), loop).result(20)
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(10)
+            loop.close()

@@ -126,7 +126,13 @@ MAY = {
 }
 
 
-@pytest.mark.parametrize("name", list(MAY))
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each in {"nobody", Role.AGGREGATOR} else pytest.param(each, marks=pytest.mark.nightly)
+        for each in MAY
+    ],
+)
 def test_forbidden_command_is_one_sentence(
     principals: Principals, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

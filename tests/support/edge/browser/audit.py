@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import count, islice
 from typing import Any
 
@@ -51,13 +52,13 @@ LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 2.5, 2.0)
 class Subject:
     """What is counted: see `count` in scripts/audit.js. `epsilon`: which no bound may exceed.
 
-    `shown`: its share that a right client must show.
+    `inputs`: or how they are found, which may take seconds. `shown`: its share that a right client must show.
     """
 
     name: str
     epsilon: float
     entry: dict[str, Any]
-    inputs: list[list[Any]]
+    inputs: list[list[Any]] | Callable[[], list[list[Any]]]
     outcomes: int
     samples: int = SAMPLES
     bits: list[int] | None = None
@@ -69,8 +70,9 @@ class Subject:
 
     def given(self) -> dict[str, Any]:
         """What the script takes."""
-        fields = ("entry", "inputs", "outcomes", "samples", "bits", "devices", "reports", "groups", "width")
-        return {name: getattr(self, name) for name in fields}
+        fields = ("entry", "outcomes", "samples", "bits", "devices", "reports", "groups", "width")
+        inputs = self.inputs() if callable(self.inputs) else self.inputs
+        return {name: getattr(self, name) for name in fields} | {"inputs": inputs}
 
 
 def of_bloom(name: str, mechanism: Rappor, epsilon: float, memoize: bool, **changes: Any) -> Subject:
@@ -84,15 +86,21 @@ def of_bloom(name: str, mechanism: Rappor, epsilon: float, memoize: bool, **chan
         if len(set(found)) == 2 and not set(found) & set(first)
     )
     needed = MOST_TEXTS if memoize else 1
-    inputs = [_texts_of(mechanism, set(bits), needed) for bits in (first, second)]
+    inputs = partial(_texts_of, mechanism, frozenset(first), frozenset(second), needed=needed)
     bits = [*sorted(set(first)), *sorted(set(second))]
     entry = plain_entry(Collection("audited", mechanism, memoize=memoize), KEY)
     return replace(Subject(name, epsilon, entry, inputs, 16, bits=bits), **changes)
 
 
-def _texts_of(mechanism: Rappor, bits: set[int], needed: int) -> list[str]:
-    texts = (f"word {number}" for number in count())
-    return list(islice((text for text in texts if set(bloom_positions(text, 0, mechanism)) == bits), needed))
+@cache
+def _texts_of(mechanism: Rappor, *bits: frozenset[int], needed: int) -> list[list[Any]]:
+    """Return, for each set of bits, texts that have these and no others."""
+    found = []
+    for each in bits:
+        texts = (f"word {number}" for number in count())
+        fit = (text for text in texts if set(bloom_positions(text, 0, mechanism)) == each)
+        found.append([*islice(fit, needed)])
+    return found
 
 
 def of_values(name: str, mechanism: KRR | LongitudinalKRR, **changes: Any) -> Subject:
