@@ -45,6 +45,7 @@ def test_equal_shares_are_found_different_in_no_more_runs_than_stated() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_cover_the_true_difference() -> None:
     """Of every value, in 95 % of runs; by chance outside in one of a million runs of this test.
 

@@ -185,6 +185,7 @@ def worker(broker: str, topic_prefix: str, tmp_path: Path) -> Iterator[Worker]:
         worker.join()
 
 
+@pytest.mark.nightly
 def test_kills_leave_each_window_once(worker: Worker, broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """After each kill and at the end: no window twice or in two revisions, and no file that cannot be read.
 

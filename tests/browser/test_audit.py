@@ -40,7 +40,7 @@ def judge(subject, engine, found):
 @pytest.mark.parametrize(
     "subject",
     [
-        pytest.param(each, marks=[pytest.mark.nightly] if place % 3 else [])
+        pytest.param(each, marks=[pytest.mark.nightly] if place % 5 else [])
         for place, each in enumerate(SUBJECTS)
     ],
     ids=lambda subject: subject.name,
@@ -60,7 +60,7 @@ def test_bounds_in_chromium(page, subject):
 @pytest.mark.parametrize(
     "subject",
     [
-        pytest.param(each, marks=[pytest.mark.nightly] if place % 2 else [])
+        pytest.param(each, marks=[pytest.mark.nightly] if place % 4 else [])
         for place, each in enumerate(BROKEN)
     ],
     ids=lambda subject: subject.name,

@@ -80,8 +80,8 @@ BEHIND = ("--late", "0.5")
     ("defect", "act", "options"),
     [
         ("no-fencing", zombie, ()),
-        ("no-gate", failures, BEHIND),
-        ("no-rewind", failures, ()),
+        pytest.param("no-gate", failures, BEHIND, marks=pytest.mark.nightly),
+        pytest.param("no-rewind", failures, (), marks=pytest.mark.nightly),
     ],
 )
 def test_worker_without_one_foundation_is_detected(

@@ -16,11 +16,11 @@ TARGETS = {
     "packs": 200_000,
     "uploads": 80_000,
     "relays": 20_000,
-    "rows": 15_000,
-    "estimates": 8_000,
-    "configuration": 2_000,
-    "inputs": 8_000,
-    "http": 5_000,
+    "rows": 4_000,
+    "estimates": 3_000,
+    "configuration": 1_000,
+    "inputs": 4_000,
+    "http": 4_000,
 }
 FOUND = Path(__file__).with_name("found")
 

@@ -78,6 +78,7 @@ def test_the_recount_names_what_is_missing(turn):
     assert "reports are not counted (absent " in said
 
 
+@pytest.mark.nightly
 def test_a_broker_that_restarts_loses_nothing(tmp_path):
     with Broker(tmp_path) as broker:
         turn = ServiceRound(broker.bootstrap_servers, 9)

@@ -231,6 +231,7 @@ def test_figures_under_the_files_terms_replace_the_published_ones(deployed: Depl
         assert {b"flash/%d" % int(start.timestamp()) for start in starts} == deployed.windows()
 
 
+@pytest.mark.nightly
 def test_rebuild_keeps_a_retirement(deployed: Deployed) -> None:
     """Packs that came after it stay rejected, from the same offset on."""
     flash = deployed.configuration.collections[0]

@@ -57,7 +57,7 @@ def becomes(workers: Workers, status: int, seconds: float) -> bool:
 @pytest.mark.parametrize(
     ("away", "back"),
     [
-        pytest.param(Broker.kill, Broker.start, marks=pytest.mark.all),
+        pytest.param(Broker.kill, Broker.start, marks=pytest.mark.nightly),
         (Broker.pause, Broker.resume),
     ],
 )

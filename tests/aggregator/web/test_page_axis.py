@@ -58,7 +58,7 @@ def check_axis(shown: Watched, highest: float) -> None:
     assert 0.5 <= 100 * highest / values[-1] <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.nightly)])
 def test_labels_are_whole_and_apart(browser: "Browser", served: Served, width: int) -> None:
     for highest in HIGHEST:
         served.take(record(highest))

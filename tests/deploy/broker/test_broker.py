@@ -105,6 +105,7 @@ def test_broker_that_fails_to_start_is_reported_with_its_log(data_dir: Path) -> 
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 def test_a_killed_parent_takes_its_broker_along() -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

@@ -122,6 +122,7 @@ def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
 
 @pytest.mark.all
 @pytest.mark.broker
+@pytest.mark.nightly
 def test_a_second_one_in_the_folder_is_refused(
     dev: Dev, tmp_path: Path, environment: Mapping[str, str]
 ) -> None:

@@ -65,6 +65,7 @@ def test_producer_adds_no_lines_of_kafka_to_the_log(broker: str, topic_prefix: s
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_broker_that_is_away_is_logged_by_us_alone(tmp_path: Path) -> None:
     output, ours, own = names_logged("127.0.0.1:9", "deniable-reports", tmp_path)
     assert "not delivered" in output
@@ -74,6 +75,7 @@ def test_broker_that_is_away_is_logged_by_us_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_application_may_ask_for_kafka_lines(tmp_path: Path) -> None:
     _, ours, _ = names_logged("127.0.0.1:9", "deniable-reports", tmp_path, "INFO")
     assert of_kafka(ours) != set()

@@ -173,6 +173,7 @@ def test_all_is_well_and_every_panel_has_data(deployment: Deployment) -> None:
     assert max(prometheus.numbers(counted, Span(began, time.time()))) > 0
 
 
+@pytest.mark.nightly
 def test_outdated_uploads_are_noticed(deployment: Deployment) -> None:
     other = Collection("other", deployment.collection.mechanism, window_seconds=5, grace_seconds=10)
     assert set(deployment.send(2, other)) == {409}
@@ -180,6 +181,7 @@ def test_outdated_uploads_are_noticed(deployment: Deployment) -> None:
     assert deployment.send_until(lambda: refuses in deployment.alerts(), ALERT_SECONDS, other)
 
 
+@pytest.mark.nightly
 def test_relays_that_are_gone_are_noticed_until_they_are_back(deployment: Deployment) -> None:
     relays = deployment.ports["deniable-relay"]
     stop([deployment.children[port] for port in relays], 30)
@@ -192,6 +194,7 @@ def test_relays_that_are_gone_are_noticed_until_they_are_back(deployment: Deploy
     assert wait_until(lambda: not any(map(deployment.reasons, relays)), READY_SECONDS)
 
 
+@pytest.mark.nightly
 def test_an_outage_of_kafka_is_noticed_until_it_is_over(deployment: Deployment) -> None:
     edges = deployment.ports["deniable-edge"]
     deployment.broker.pause()

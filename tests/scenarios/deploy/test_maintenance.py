@@ -124,6 +124,7 @@ def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> 
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
     """Also if the new log has grown as long as the old one; a shorter one is found by its length."""
     with deployment.running("second.log", "aggregate", "--web-port", "0") as worker:
@@ -170,6 +171,7 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
 
 
 @pytest.mark.all
+@pytest.mark.nightly
 def test_retired_collection_stops_counting_in_a_running_worker(deployment: Deployment) -> None:
     """The worker still has the previous file, as does the producer."""
     new = (

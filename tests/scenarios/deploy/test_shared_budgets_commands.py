@@ -102,6 +102,7 @@ def test_a_database_that_refuses_for_good_ends_it_at_once(
     assert not (hosts[0].folder / ".deniable" / "producer.sqlite").exists()
 
 
+@pytest.mark.nightly
 def test_nothing_is_sent_while_the_database_is_away(
     hosts: tuple[Deployment, Deployment], server: PostgresServer
 ) -> None:

@@ -66,7 +66,11 @@ every_copy = pytest.mark.parametrize(
 NOISY_16 = Rappor.from_probabilities(16, 2, 1, 0.5, 0.25, 0.75)
 
 
-@pytest.mark.parametrize("audit", AUDITS, ids=lambda audit: audit.subject)
+@pytest.mark.parametrize(
+    "audit",
+    [pytest.param(each, marks=pytest.mark.nightly if place % 2 else []) for place, each in enumerate(AUDITS)],
+    ids=lambda audit: audit.subject,
+)
 def test_audit(audit):
     assert audit.bounds().passes(audit.epsilon, audit.attainable)
 

@@ -135,6 +135,7 @@ def own_broker() -> Iterator[SecuredBroker]:
         yield broker
 
 
+@pytest.mark.nightly
 def test_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str) -> None:
     """While the broker has the new password and the file has the old one, reports wait; then all arrive."""
     first = own_broker.change_password(ADMIN)

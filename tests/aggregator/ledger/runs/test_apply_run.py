@@ -92,7 +92,7 @@ def same_if_run(log: list[LogRecord], sizes: list[int]) -> None:
             assert everything(fast) == everything(plain)
 
 
-@pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(MORE_EXAMPLES, marks=pytest.mark.all)])
+@pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(MORE_EXAMPLES, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("way", [_as_it_is, _all_windows_collide, _every_other_way, _packs_beside_each_other])
 def test_run_equals_its_records_one_by_one(
     way: Callable[[pytest.MonkeyPatch], None], examples: int, monkeypatch: pytest.MonkeyPatch

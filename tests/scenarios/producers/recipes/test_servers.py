@@ -46,11 +46,6 @@ HUP, INT, KILL, TERM = signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGT
 Arrived = Callable[[], int]
 
 
-def marks_of(model: tuple[str, ...]) -> list[pytest.MarkDecorator]:
-    """Return the mark of models that run nightly."""
-    return [] if model in (UVICORN, SYNC, ASGI) else [pytest.mark.nightly]
-
-
 def ids(value: object) -> str:
     return "-".join(each.strip("-") for each in value) if isinstance(value, tuple) else str(value)
 
@@ -91,7 +86,7 @@ def run(
         (SYNC, TERM, FEW),
         (PRELOAD, INT, FEW),
         *(
-            pytest.param(model, number, MANY, marks=[pytest.mark.all, *marks_of(model)])
+            pytest.param(model, number, MANY, marks=pytest.mark.nightly)
             for model in MODELS
             for number in (TERM, INT)
         ),
@@ -108,7 +103,7 @@ def test_every_answered_request_is_one_report_after_a_signal(
 @pytest.mark.all
 @pytest.mark.parametrize(
     "model",
-    [pytest.param(model, marks=marks_of(model)) for model in MODELS],
+    [SYNC, *(pytest.param(model, marks=pytest.mark.nightly) for model in MODELS if model != SYNC)],
     ids=ids,
 )
 def test_recycled_workers_lose_nothing(model: tuple[str, ...], folder: Path, arrived: Arrived) -> None:
@@ -124,7 +119,11 @@ def test_recycled_workers_lose_nothing(model: tuple[str, ...], folder: Path, arr
 
 
 @pytest.mark.all
-@pytest.mark.parametrize("model", [UVICORN, SYNC, PRELOAD], ids=ids)
+@pytest.mark.parametrize(
+    "model",
+    [UVICORN, *(pytest.param(model, marks=pytest.mark.nightly) for model in (SYNC, PRELOAD))],
+    ids=ids,
+)
 def test_reload_loses_nothing(model: tuple[str, ...], folder: Path, arrived: Arrived) -> None:
     def end(server: Server, visitors: Visitors) -> None:
         before = server.workers()
@@ -141,7 +140,7 @@ def test_reload_loses_nothing(model: tuple[str, ...], folder: Path, arrived: Arr
     ("model", "requests"),
     [
         (SYNC, FEW),
-        *(pytest.param(model, MANY, marks=[pytest.mark.all, *marks_of(model)]) for model in MODELS),
+        *(pytest.param(model, MANY, marks=pytest.mark.nightly) for model in MODELS),
     ],
     ids=ids,
 )
