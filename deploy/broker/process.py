@@ -1,6 +1,7 @@
 """The Java processes of the embedded broker: the tool that formats its folder, and the broker itself."""
 
 import base64
+import os
 import socket
 import subprocess
 import time
@@ -54,8 +55,12 @@ def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[st
 
 
 def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
-    """Start the broker on the folder's settings; its output goes to the folder's `broker.log`."""
-    return _run(folder, java, libs, ["-Xmx768m"], "kafka.Kafka", ["server.properties"], own_session)
+    """Start the broker on the folder's settings; its output goes to the folder's `broker.log`.
+
+    Java gets the options in KAFKA_JVM_PERFORMANCE_OPTS, too, as from Kafka's own scripts.
+    """
+    options = ["-Xmx768m", *os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "").split()]
+    return _run(folder, java, libs, options, "kafka.Kafka", ["server.properties"], own_session)
 
 
 def wait_until_it_answers(

@@ -14,6 +14,7 @@ from deploy.broker.broker import Broker
 from deploy.broker.errors import BrokerError
 from deploy.broker.locked_folder import FolderError
 from deploy.broker.ports import free_port
+from deploy.broker.process import LOG_NAME, run_broker
 from tests.support.processes import state_of, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
@@ -35,6 +36,16 @@ def create_topic(bootstrap_servers: str, name: str) -> None:
 def topics(bootstrap_servers: str) -> list[str]:
     with KafkaAdminClient(bootstrap_servers=bootstrap_servers) as client:
         return list(client.list_topics())
+
+
+def test_java_gets_the_options_of_kafkas_own_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "java"
+    java.write_text('#!/bin/sh\necho "$@"\n')
+    java.chmod(0o755)
+    monkeypatch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseSerialGC  -XX:TieredStopAtLevel=1")
+    run_broker(tmp_path, str(java), tmp_path, own_session=True).wait(20)
+    words = (tmp_path / LOG_NAME).read_text().split()
+    assert words[:3] == ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
 @pytest.fixture
