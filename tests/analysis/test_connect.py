@@ -34,6 +34,7 @@ def properties(text: str, deployment: Deployment) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
+@pytest.mark.nightly
 def test_connect_writes_estimates_that_are_read_as_from_the_topic(
     counted: Deployment, tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ def complete_lines(path: Path) -> list[str]:
     return text[: text.rfind("\n") + 1].splitlines()
 
 
+@pytest.mark.nightly
 def test_infinity_gets_a_row_for_each_value_of_each_window(counted: Deployment, tmp_path: Path) -> None:
     go = tool("go", "install Go 1.25 or newer, which builds gojq", "NO_GO")
     (query,) = (json.loads(each) for each in samples("json"))

@@ -77,7 +77,7 @@ def test_period_of_deleted_records_is_warned_of(deployment: Deployment) -> None:
     assert "carrier: 2 windows written to 1 file" in done.stderr
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", pytest.param("csv", marks=pytest.mark.nightly)])
 def test_withdrawn_window_leaves_table_and_files(deployment: Deployment, ending: str) -> None:
     """Its newest record has no reports: its rows leave the files, and a file without rows is deleted."""
     config, out = deployment.folder / "deniable.yaml", deployment.folder / "out"

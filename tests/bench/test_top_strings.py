@@ -27,6 +27,7 @@ def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, least, most):
     assert all(each.seconds < 60 for each in found)
 
 
+@pytest.mark.nightly
 def test_table_has_a_line_for_each_epsilon(monkeypatch, tmp_path):
     monkeypatch.setattr(top_strings, "EPSILONS", (6.0,))
     lines = top_strings.table(1).splitlines()

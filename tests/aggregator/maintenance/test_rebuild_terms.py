@@ -204,6 +204,7 @@ def test_rebuild_repeats_the_first_judgement_and_publishes_nothing_twice(deploye
     assert finals.items() <= deployed.finals().items()
 
 
+@pytest.mark.nightly
 def test_figures_under_the_files_terms_replace_the_published_ones(deployed: Deployed) -> None:
     """Where `counts` is lost too, the rebuild says so, and rejects what the shorter grace leaves out.
 

@@ -43,7 +43,13 @@ def last_window() -> int:
     return (int(time.time()) - 60) // SECONDS * SECONDS
 
 
-@pytest.fixture(scope="module", params=[LATER, SHARES], ids=["changed", "constant"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(LATER, id="changed"),
+        pytest.param(SHARES, id="constant", marks=pytest.mark.nightly),
+    ],
+)
 def deployment(
     request: pytest.FixtureRequest,
     broker: str,

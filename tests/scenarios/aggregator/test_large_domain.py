@@ -65,6 +65,7 @@ def largest(configuration: Configuration, topic: str) -> int:
     return asyncio.run(read())
 
 
+@pytest.mark.nightly
 def test_large_domain_is_counted_in_pages(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     configuration = write(tmp_path / "deniable.yaml", broker, topic_prefix, 1, COLLECTION)
     create(Cluster(broker), configuration.topics, 1)

@@ -239,6 +239,7 @@ def test_web_port_in_use_is_reported(deployment: Deployment) -> None:
 
 @pytest.mark.all
 @pytest.mark.usefixtures("kafka_jars")
+@pytest.mark.nightly
 def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """Stopping a worker is a success; the others are interrupted: 128 plus the signal."""
     deployment = Deployment(tmp_path, broker, topic_prefix)

@@ -105,6 +105,7 @@ def test_producer_started_before_the_workers_hears_later(worker: Deployment, sen
     }
 
 
+@pytest.mark.nightly
 def test_deployment_without_the_topic_works_on(sender: Deployment) -> None:
     sender.create_topics()
     with KafkaAdminClient(bootstrap_servers=sender.servers) as admin:

@@ -269,6 +269,7 @@ def apart(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathFactor
     return made
 
 
+@pytest.mark.nightly
 def test_each_operation_is_tried_by_each_principal(apart: Principals) -> None:
     """Whatever is not of a role is refused by the broker, in so many words; by certificate as by password."""
     columns = {f"{role}": (role, deployment) for role, deployment in apart.by_role.items()}
