@@ -32,7 +32,7 @@ quick: .venv/installed ## tests without broker, browser and slow ones: less than
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: about 14 minutes on two cores; ARGS replaces its options
+test: .venv/installed java ## tests with a real broker and the page: about 15 minutes on two cores; ARGS replaces its options
 	@$(GUARD) .venv/bin/pytest -m "not all and not nightly and not pictures" $(or $(ARGS),$(PROCESSES))
 
 # The files are named, since to collect all of them takes a minute.
@@ -40,7 +40,7 @@ test-all: test ## make test, then the rest: all fault points, fuzzing, deploymen
 	@$(GUARD) .venv/bin/pytest -m "all and not pictures and not nightly" $(or $(ARGS),$(PROCESSES)) \
 		$$(grep -rl --include='test_*.py' 'mark\.all' tests)
 
-test-nightly: .venv/installed java ## longer searches and audits of what make test-all samples: minutes
+test-nightly: .venv/installed java ## longer searches and audits of what the others sample: half an hour
 	@$(GUARD) .venv/bin/pytest -m nightly $(or $(ARGS),$(PROCESSES))
 
 fuzz: .venv/installed ## every decoder under atheris, ARGS seconds each: make fuzz ARGS=600

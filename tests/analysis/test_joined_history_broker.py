@@ -11,7 +11,7 @@ from tests.analysis.conftest import newest_finals
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow]
+pytestmark = [pytest.mark.broker, pytest.mark.nightly]
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 VALUES = ["AA"] * 600 + ["B6"] * 300 + ["9E"] * 100

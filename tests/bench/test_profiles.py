@@ -71,6 +71,7 @@ def test_sentences_come_from_the_figures() -> None:
 
 
 @pytest.mark.parametrize("each", growth.GROWTHS, ids=lambda each: each.job)
+@pytest.mark.nightly
 def test_every_size_that_grows_has_a_job(each: growth.Growth) -> None:
     growth_runner.JOBS[each.job](2, size=8)()
     traced = growth_runner.JOBS[each.job](1, size=8, traced=True)()

@@ -60,7 +60,7 @@ def test_bounds_in_chromium(page, subject):
 @pytest.mark.parametrize(
     "subject",
     [
-        pytest.param(each, marks=[pytest.mark.nightly] if place % 4 else [])
+        pytest.param(each, marks=[pytest.mark.nightly] if place % 9 else [])
         for place, each in enumerate(BROKEN)
     ],
     ids=lambda subject: subject.name,

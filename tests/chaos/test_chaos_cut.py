@@ -47,7 +47,7 @@ def test_counts_are_exact_under_mixed_faults(tmp_path: Path) -> None:
     chaos`, because kafka-python leaks sockets while a broker is away.
     """
     results = tmp_path / "results.json"
-    command = [sys.executable, "-m", "tests.chaos", "--fault", "mixed", "--seed", "1"]
+    command = [sys.executable, "-m", "tests.chaos", "--fault", "mixed", "--seed", "1", "--rate", "1000"]
     ended = subprocess.run(
         [*command, "--results", str(results)], cwd=ROOT, capture_output=True, text=True, timeout=CUT_SECONDS
     )
@@ -105,6 +105,7 @@ def test_worker_without_one_foundation_is_detected(
     assert verdict.difference > 0 or verdict.steps_back > 0, verdict.describe()
 
 
+@pytest.mark.nightly
 def test_late_worker_counts_exactly_with_the_gate(chaos_broker: ChaosBroker, tmp_path: Path) -> None:
     """The run without a gate fails because of the gate, not because of the delay."""
     order = Order("mixed", 1, BEHIND_SECONDS, options=BEHIND, replay=False)

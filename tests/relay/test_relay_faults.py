@@ -70,6 +70,7 @@ def test_each_accepted_report_is_counted_once(broker, name):
     assert counted.rejected.keys() <= {"duplicate"}
 
 
+@pytest.mark.nightly
 def test_relays_that_do_not_begin_at_the_start_of_the_log(broker):
     """Once no window is open that an early upload could reach, relays rewind to later offsets."""
     orders = [die("in", 20), stop("after", 12), {"point": "after", "batches": 12}]

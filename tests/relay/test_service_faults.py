@@ -37,10 +37,9 @@ ROUNDS = {
     "two on each partition, one dies": [BOTH, die("in", 3, **BOTH)],
     "two on each partition, one is stopped": [stop("in", 2, **BOTH), BOTH],
 }
-#: Those that are not only run nightly: a death and a stop, of a relay alone and of one of two.
+#: Those that are not only run nightly: a death of a relay alone, and a stop of one of two.
 OFTEN = {
     "marker, kill",
-    "zombie after",
     "two on each partition, one is stopped",
 }
 

@@ -48,6 +48,7 @@ def ratio(seen: str, many: list[dict[str, float]], few: list[dict[str, float]]) 
     return min(load[seen] for load in many) / min(load[seen] for load in few)
 
 
+@pytest.mark.nightly
 def test_page_of_100_collections_is_seen_as_soon_as_that_of_three(browser: "Browser", worker: Served) -> None:
     """Each load is in a browser context without a cache; more of them are tried if some were disturbed.
 

@@ -120,6 +120,7 @@ def gauges(page: str) -> dict[str, float]:
 
 
 @pytest.mark.broker
+@pytest.mark.nightly
 def test_a_sound_deployment_is_below_the_threshold(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, broker, topic_prefix)
     with (tmp_path / "deniable.yaml").open("a", encoding="utf-8") as file:

@@ -20,6 +20,7 @@ AT_ONCE_SECONDS = 3
 @pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.usefixtures("kafka_jars")
+@pytest.mark.nightly
 def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Path) -> None:
     with Broker() as broker:
         deployment = Deployment(tmp_path, broker.bootstrap_servers, topic_prefix)

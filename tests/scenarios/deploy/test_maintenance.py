@@ -89,6 +89,7 @@ def test_deleted_state_is_rebuilt_from_the_log(deployment: Deployment) -> None:
         compare(deployment)
 
 
+@pytest.mark.nightly
 def test_worker_reports_lost_ledgers_and_discards_them(
     deployment: Deployment,
 ) -> None:

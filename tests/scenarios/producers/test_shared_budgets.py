@@ -102,6 +102,7 @@ def kill(pods, draw, server):
 @pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(400)
+@pytest.mark.nightly
 def test_killed_pods_and_database_overspend_no_budget(broker, topic_prefix, tmp_path, capsys):
     """Pods of even number keep their folders, as with a volume; others begin with an empty one."""
     secret, draw = load_secret(tmp_path / "secret"), random.Random(7)

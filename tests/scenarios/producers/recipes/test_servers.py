@@ -83,7 +83,6 @@ def run(
     ("model", "number", "requests"),
     [
         (UVICORN, TERM, FEW),
-        (SYNC, TERM, FEW),
         (PRELOAD, INT, FEW),
         *(
             pytest.param(model, number, MANY, marks=pytest.mark.nightly)
