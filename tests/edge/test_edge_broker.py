@@ -172,7 +172,6 @@ def test_edge_killed_between_acknowledgement_and_answer(scene):
     assert sum(each.statuses[0] for each in scene.devices) > 0
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_broker_away_and_back(tmp_path, prefix):
     """503 with Retry-After within seconds, later at once; nothing that got 204 is lost; it recovers alone."""

@@ -142,7 +142,6 @@ def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
     assert "one report: epsilon 2" in checked.stdout
 
 
-@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(600)
 @pytest.mark.nightly

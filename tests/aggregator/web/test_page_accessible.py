@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.browser import DESK, PHONE, Watched, watched
 from tests.support.aggregator.builders import T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.page.crowd import crowd, crowd_estimates
@@ -23,7 +23,6 @@ from tests.support.aggregator.served import Served, set_clock
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
 #: What may have the focus, in the order of the page, without what is hidden.
 REACHABLE = """() => Array.from(
   document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']"),

@@ -25,7 +25,7 @@ from aggregator.web.rollup_api import RollUps
 from analysis.comparison import check_comparable, compare_joined
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from tests.support.aggregator.browser import Watched, watched
+from tests.support.aggregator.browser import Watched, on_desk_and_phone, watched
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.served import Served, set_clock
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 FORMER = replace(FRUIT, mechanism=KRR.from_epsilon(5, 1.0), values=("apple", "fig", "kiwi", "lime"))
 STRICT = replace(FRUIT, mechanism=KRR.from_epsilon(2, 1.0), values=("apple", "fig"), other=False)
 SHARES = {4: (9000, 12_000, 5000, 4000), 5: (300, 250, 150, 200, 100), 2: (500, 500)}
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
 
 
 def final(collection: Collection, step: int) -> EstimateRecord:
@@ -102,9 +101,7 @@ def ask(shown: Watched, text: str = "reports in ") -> None:
     shown.section().locator(".looks", has_text=text).wait_for()
 
 
-@pytest.mark.parametrize(
-    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
-)
+@on_desk_and_phone
 def test_shares_so_far_are_joined_and_changes_are_said(
     browser: "Browser", worker: Served, viewport: dict[str, int]
 ) -> None:

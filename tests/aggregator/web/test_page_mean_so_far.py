@@ -15,7 +15,7 @@ from aggregator.web import past_windows
 from aggregator.web.past_windows import PastWindows
 from aggregator.web.rollup_api import RollUps
 from estimators.mechanisms.square_wave import SquareWave
-from tests.support.aggregator.browser import Watched, until, watched
+from tests.support.aggregator.browser import Watched, on_desk_and_phone, until, watched
 from tests.support.aggregator.builders import DEPLOYMENT, T0
 from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.scene import AIR_TIME, SCENE, number_estimates
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 WAVE = AIR_TIME.mechanism
 COLLECTIONS = SCENE | {AIR_TIME.fingerprint: AIR_TIME}
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
 
 
 def joined(others: int = 0) -> Joined:
@@ -73,9 +72,7 @@ def ask(shown: Watched) -> None:
     shown.section("air-time").locator(".mean-so-far").get_by_role("button", name="Show", exact=True).click()
 
 
-@pytest.mark.parametrize(
-    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
-)
+@on_desk_and_phone
 def test_mean_is_that_of_the_sequence(browser: "Browser", worker: Served, viewport: dict[str, int]) -> None:
     """In digits by which its ends differ; shares of steps have no such part."""
     expected = sequence()

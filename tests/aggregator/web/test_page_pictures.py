@@ -11,7 +11,7 @@ from aggregator.views.former_estimates import FormerEstimates
 from aggregator.web import past_windows, rollup_api
 from aggregator.web.past_windows import PastWindows
 from aggregator.web.rollup_api import RollUps
-from tests.support.aggregator.browser import PICTURES, watched
+from tests.support.aggregator.browser import DESK, PHONE, PICTURES, watched
 from tests.support.aggregator.builders import DEPLOYMENT, T0
 from tests.support.aggregator.page.changed import NOW, SHOWN, ChangedCarriers
 from tests.support.aggregator.page.crowd import crowd, crowd_estimates
@@ -34,7 +34,6 @@ from tests.support.aggregator.served import Served, set_clock
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
 VIEWPORTS = [("desk", DESK), pytest.param("phone", PHONE, marks=pytest.mark.nightly)]
 
 

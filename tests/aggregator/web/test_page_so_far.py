@@ -21,7 +21,7 @@ from aggregator.web.past_windows import PastWindows
 from aggregator.web.rollup_api import RollUps
 from estimators.collection import Collection, GrowthRule
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from tests.support.aggregator.browser import Watched, until, watched
+from tests.support.aggregator.browser import Watched, on_desk_and_phone, until, watched
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.served import Served, set_clock
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 DAY = Period(T0 - 86_400, T0)
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
 
 
 def joined() -> Joined:
@@ -83,9 +82,7 @@ def intervals(shown: Watched) -> dict[str, str]:
     return {row.locator("th").inner_text().strip(): row.locator(".interval").inner_text() for row in rows}
 
 
-@pytest.mark.parametrize(
-    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
-)
+@on_desk_and_phone
 def test_intervals_are_those_of_the_sequence(
     browser: "Browser", worker: Served, viewport: dict[str, int]
 ) -> None:

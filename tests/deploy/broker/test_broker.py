@@ -53,7 +53,6 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "with space, and comma"
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_two_brokers_race_for_ports_safely(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker() as one:
@@ -115,7 +114,6 @@ def test_broker_that_fails_to_start_is_reported_with_its_log(data_dir: Path) -> 
     assert broker.child is None
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_a_killed_parent_takes_its_broker_along() -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:

@@ -120,7 +120,6 @@ def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
     return found
 
 
-@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.nightly
 def test_a_second_one_in_the_folder_is_refused(
@@ -134,7 +133,6 @@ def test_a_second_one_in_the_folder_is_refused(
     assert "already runs with the data" in refused(tmp_path, environment, "--fresh")
 
 
-@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.nightly
 def test_files_of_the_folder_are_not_run(

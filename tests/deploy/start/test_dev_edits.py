@@ -77,7 +77,6 @@ def counted(
     return record
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 @pytest.mark.broker
 def test_another_epsilon_counts_and_the_former_one_needs_fresh(
@@ -113,7 +112,6 @@ def test_another_epsilon_counts_and_the_former_one_needs_fresh(
     dev.end()
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 @pytest.mark.broker
 def test_a_new_name_and_another_collection_count(

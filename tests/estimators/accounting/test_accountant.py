@@ -61,7 +61,6 @@ def test_bloom_matches_the_vectors() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.all
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 @pytest.mark.parametrize("memoized", [False, True])
 @pytest.mark.parametrize("budget", [0.5, 0.95, 6.0])

@@ -58,7 +58,6 @@ def test_two_values_have_one_error() -> None:
     np.testing.assert_allclose(found.for_all.low[::-1], 1 - found.for_all.high, atol=1e-9)
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_hot_shares_are_held_at_once() -> None:
     """As above; bits of one-hot RAPPOR are randomized independently."""

@@ -237,7 +237,6 @@ def test_web_port_in_use_is_reported(deployment: Deployment) -> None:
     )
 
 
-@pytest.mark.all
 @pytest.mark.usefixtures("kafka_jars")
 @pytest.mark.nightly
 def test_canary_ends_quickly_and_quietly(broker: str, topic_prefix: str, tmp_path: Path) -> None:

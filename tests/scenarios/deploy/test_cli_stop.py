@@ -17,7 +17,6 @@ SLACK_SECONDS = 15
 AT_ONCE_SECONDS = 3
 
 
-@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.usefixtures("kafka_jars")
 @pytest.mark.nightly

@@ -111,7 +111,6 @@ def test_worker_reports_lost_ledgers_and_discards_them(
         compare(deployment)
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> None:
     delete(deployment, "reports")
@@ -124,7 +123,6 @@ def test_recreated_log_is_not_counted_into_old_state(deployment: Deployment) -> 
     assert refusal(deployment).endswith(f"Error: {remedy}")
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_recreated_log_ends_a_running_worker(deployment: Deployment) -> None:
     """Also if the new log has grown as long as the old one; a shorter one is found by its length."""
@@ -171,7 +169,6 @@ def test_collection_ends_only_by_command(deployment: Deployment) -> None:
     assert "revision of the collection file must be 2 or more, got 1" in refusal(deployment)
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_retired_collection_stops_counting_in_a_running_worker(deployment: Deployment) -> None:
     """The worker still has the previous file, as does the producer."""

@@ -87,7 +87,6 @@ def metrics(address: str) -> str:
         return str(answer.read().decode())
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_page_matches_the_topic_after_a_kill(broker: str, tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")

@@ -95,7 +95,6 @@ def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, 
     assert len(resumed) >= KILLS // 10
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
     """Stored reports wait in the outbox, and the next run with any input sends them."""

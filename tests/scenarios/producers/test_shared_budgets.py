@@ -99,7 +99,6 @@ def kill(pods, draw, server):
         each.wait()
 
 
-@pytest.mark.all
 @pytest.mark.broker
 @pytest.mark.timeout(400)
 @pytest.mark.nightly

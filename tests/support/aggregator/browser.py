@@ -7,12 +7,18 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
+on_desk_and_phone = pytest.mark.parametrize(
+    "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
+)
 PICTURES = REPOSITORY / "build" / "pictures"
 SEEN_MILLISECONDS = 30_000
 WORKER_IS_AWAY = (

@@ -96,7 +96,6 @@ def test_reports_of_no_pair_are_other():
     assert decode_pair(*expected_bits(shares, 10**10, MECHANISM), MECHANISM).other is None
 
 
-@pytest.mark.all
 @pytest.mark.nightly
 def test_error_of_reports_of_no_pair_is_their_deviation():
     """600 runs: the deviation of their mean is .041 of the error, that of their deviation .029: 6 of each.

@@ -39,7 +39,6 @@ def charges(database):
 
 
 @pytest.mark.nightly
-@pytest.mark.all
 @pytest.mark.slow
 @settings(
     max_examples=40,
