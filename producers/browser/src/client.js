@@ -3,10 +3,10 @@
 import { readCollection } from "./collections.js";
 import { deliveryOf } from "./delivery.js";
 import { DeniableError, attempt, check } from "./errors.js";
-import { charge } from "./limits.js";
+import { allowedOf, charge } from "./limits.js";
 import { listOf } from "./list.js";
 import { memoryOf } from "./randomization/memory.js";
-import { freshWords, randomBytes, uniform } from "./randomization/words.js";
+import { freshWords, insert, randomBytes, uniform } from "./randomization/words.js";
 import { secretOf } from "./secret.js";
 import { floor, isText, min, now, world } from "./short.js";
 import { indexedDbStorage } from "./storage.js";
@@ -14,7 +14,7 @@ import { encodeUpload } from "./upload.js";
 
 /** @param {any} options */
 export const open = async ({
-  edge: address, publicKey, maxEpsilon, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave = true, honorPrivacySignals = true,
+  edge: address, publicKey, maxEpsilon, maxBudget, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave, honorPrivacySignals = true,
   mechanisms, storage,
 }) => {
   // Without the slash at its end, so that it names one storage.
@@ -61,12 +61,13 @@ export const open = async ({
     if (!entry._prepared) {
       const collection = readCollection(entry, mechanisms), most = maxEpsilon?.[name] ?? maxEpsilon;
       const [, , , , parameters, responder, isAtMost] = collection._mechanism;
-      check(most > 0 && isAtMost(min(most, 64)), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon`);
+      check(most > 0 && isAtMost(most), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon`);
+      const allowed = maxBudget === undefined ? null : allowedOf(name, collection, maxBudget?.[name] ?? maxBudget);
       const [epoch, secret] = await secretOf(storage, change, isOut);
-      entry._prepared = [collection, responder(memoryOf(secret, "device", name, parameters)), epoch];
+      entry._prepared = [collection, allowed, responder(memoryOf(secret, "device", name, parameters)), epoch];
     }
-    const [collection, responder, epoch] = entry._prepared, [number, width, takes, isRight] = collection._mechanism;
-    check(isRight(value), "type", `a value of ${name} must be ${takes}, got ${typeof value}`);
+    const [collection, allowed, responder, epoch] = entry._prepared, [number, width, takes, isRight] = collection._mechanism;
+    check(isRight ? isRight(value) : takes.includes(typeof value), "type", `a value of ${name} must be ${takes}, got ${typeof value}`);
     const respond = responder(value), took = delivery._taking();
     /** @type {any} */
     let upload;
@@ -74,16 +75,22 @@ export const open = async ({
       if (isOut(state)) return "opted_out";
       // Another tab opted out and in again.
       if (state.secret?.[0] !== epoch) return "";
-      const { _window, _grace } = collection, at = now(), start = floor(at / _window) * _window, expires = start + _window + _grace;
-      const balance = charge(collection, state.spent?.[name], start, at);
-      if (isText(balance)) return balance;
+      const { _budget, _window, _grace } = collection, at = now(), start = floor(at / _window) * _window, expires = start + _window + _grace;
+      const stored = state.spent?.[name], balance = charge(collection, _budget, stored, start, at);
+      // What was reported before the application set a bound counts, too.
+      const own = allowed && charge(collection, allowed, state.own?.[name] ?? stored, start, at);
+      const refusal = [balance, own].find(isText);
+      if (refusal) return refusal;
       state.spent = { ...state.spent, [name]: balance };
+      state.own = { ...state.own, [name]: own };
       const id = randomBytes(16);
       const [row, , , cohort] = respond(freshWords);
       const body = encodeUpload(id, collection._fingerprint, number, cohort, start, width, row);
       const due = at + uniform() * min(maxDelaySeconds, _window, (expires - at) / 2);
       upload = { id: id.join(), body, due, expires };
-      if ((state.queue ??= []).push(upload) > maxUploads) {
+      insert((state.queue ??= []), upload);
+      // Any of them, as the first one is.
+      if (state.queue.length > maxUploads) {
         state.queue.shift();
         count("queue_full");
       }

@@ -4,12 +4,14 @@
  * Rule 1: an upload is stored before it is sent, with its id, and never changed: repeated, it has the same bytes.
  * Rule 2: what is randomized is never randomized again. If it cannot be counted, it is dropped.
  * Rule 3: sent twice is counted once, so two tabs, a page that closes and a lost answer need no care.
+ * Rule 4: what leaves together leaves in a uniformly random order: that of events, or of `due`, would show. The queue
+ *   is in such an order, and so is what a page holds of it.
  *
  * @typedef {{id: string, body: Uint8Array, due: number, expires: number}} StoredUpload times in unix seconds
  */
 
 import { attempt } from "./errors.js";
-import { uniform } from "./randomization/words.js";
+import { insert, uniform } from "./randomization/words.js";
 import { isText, max, min, now, world } from "./short.js";
 
 /**
@@ -33,10 +35,10 @@ export const anonymous = (signal) => ({
 export const deliveryOf = (edge, name, change, refresh, count) => {
   /** Seconds; timers of browsers end at 2^31 milliseconds. */
   const LONGEST_PAUSE = 3600;
-  /** Uploads; browsers let all requests of a closing page carry 64 KiB, and an upload has at most 566 bytes. */
+  /** Uploads, random ones as the first are; browsers let all requests of a closing page carry 64 KiB, and an upload has at most 566 bytes. */
   const LEAVING = 99;
   const { navigator } = world;
-  /** What waits, as last read, in the random order of `due`: that of events would show. @type {StoredUpload[]} */
+  /** What waits, as last read. @type {StoredUpload[]} */
   let last = [];
   /** When the pause ends, as last read. */
   let paused = 0;
@@ -50,7 +52,7 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
   /** Delete what can no longer count, and read the rest. @param {any} state */
   const read = (state) => {
     state.queue &&= state.queue.filter((/** @type {StoredUpload} */ { expires }) => expires > now() || count("expired"));
-    last = [...(state.queue ?? [])].sort((one, other) => one.due - other.due);
+    last = [...(state.queue ?? [])];
     paused = state.pause?.[1] ?? 0;
   };
 
@@ -91,8 +93,10 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
       if (navigator?.onLine === false) return;
       await change(read);
       // `post` reads anew, since another tab may have opted out.
-      while (last[0] && max(everything ? 0 : last[0].due, paused) <= now() && !(await post(last[0], signal)));
-      wake(max(paused, last[0]?.due ?? Infinity));
+      /** @type {StoredUpload | undefined} */
+      let upload;
+      while (paused <= now() && (upload = last.find(({ due }) => everything || due <= now())) && !(await post(upload, signal)));
+      wake(max(paused, min(...last.map(({ due }) => due))));
     };
     return navigator?.locks ? navigator.locks.request(name, work) : (sending = sending ? sending.then(work, work) : work());
   };
@@ -115,7 +119,7 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
     /** Begin to store an upload; call what this returns once it is stored. After `_forget` it does nothing. */
     _taking: ({ signal } = stopping) => (/** @type {StoredUpload} */ upload) => {
       if (signal.aborted) return;
-      last.push(upload);
+      insert(last, upload);
       wake(upload.due);
     },
     /** Send what waits, unless the edge asked for a pause; the page may end before there is an answer. */

@@ -1,6 +1,6 @@
 /** The privacy loss of a mechanism, from its integer thresholds: exactly compared, or rounded up. */
 
-import { big, float } from "./short.js";
+import { big, float, floor, min } from "./short.js";
 
 /** @param {number} x positive @returns {bigint} at most e^x 2^160: its Taylor series with every term rounded down */
 const expBelow = (x) => {
@@ -14,7 +14,7 @@ const expBelow = (x) => {
  * A loss of `times` ln(numerator / denominator).
  *
  * @typedef {[isAtMost: (epsilon: number) => boolean, above: number]} Loss `isAtMost` compares without an error
- *   of rounding, and `above` is the loss in nats, rounded up by a part in 10^9 and 10^-12
+ *   of rounding, to 700 nats at most, and `above` is the loss in nats, rounded up by a part in 10^9 and 10^-12
  * @param {bigint} numerator @param {bigint} denominator @param {number} [times]
  * @returns {Loss} above any epsilon unless 0 < denominator < numerator
  */
@@ -22,7 +22,7 @@ export const lossOf = (numerator, denominator, times = 1) => {
   const isOne = denominator > 0n && numerator > denominator;
   const power = big(times);
   return [
-    (epsilon) => isOne && numerator ** power << 160n <= expBelow(epsilon) * denominator ** power,
+    (epsilon) => isOne && numerator ** power << 160n <= expBelow(min(epsilon, 700)) * denominator ** power,
     isOne ? times * Math.log(float((numerator << 64n) / denominator) / 2 ** 64) * (1 + 1e-9) + 1e-12 : Infinity,
   ];
 };
@@ -57,33 +57,44 @@ const longitudinalLoss = (k, first, second) => {
  *
  * What is remembered bounds one report too, which depends on the truth through nothing else.
  *
- * @typedef {[isAtMost: Loss[0], perReport: number, inf: number]} Losses
- * @param {Loss} one @param {Loss} each @param {Loss} all @returns {Losses}
+ * @typedef {[isAtMost: Loss[0], each: Loss, kept: Loss, responses: number]} Losses `kept` is that of one permanent
+ *   response, and `responses` how many of them values that change can show
+ * @param {Loss} one @param {Loss} each @param {Loss} kept @param {number} responses @returns {Losses}
  */
-const lossesOf = ([isAtMost], [, perReport], [isAllAtMost, inf]) => [(epsilon) => isAtMost(epsilon) || isAllAtMost(epsilon), perReport, inf];
+const lossesOf = ([isAtMost], each, kept, responses) => [(epsilon) => isAtMost(epsilon) || kept[0](epsilon), each, kept, responses];
+
+/** Of reports with fresh noise alone. @param {Loss} each @returns {Losses} */
+export const freshLosses = (each) => [each[0], each, [() => false, Infinity], Infinity];
+
+/** How many times a loss is within epsilon, exactly. @param {Loss} loss @param {number} epsilon */
+export const timesWithin = ([isAtMost, above], epsilon) => {
+  const times = floor(epsilon / above);
+  return isAtMost(epsilon / (times + 1)) ? times + 1 : times;
+};
 
 /**
  * The losses of a k-RR of buckets, whose first step, if it has one, is remembered.
  *
  * @param {number} buckets @param {bigint} first threshold of the permanent step, 0 if there is none
  * @param {bigint} second threshold of the other one
- * @returns {Losses} `perReport` is infinite if a threshold is out of its range
+ * @returns {Losses} `each` is infinite if a threshold is out of its range
  */
 export const bucketLosses = (buckets, first, second) => {
-  const k = big(buckets), each = krrLoss(k, second), all = krrLoss(k, first);
-  return first ? lossesOf(longitudinalLoss(k, first, second), all[1] < Infinity ? each : all, all) : lossesOf(each, each, all);
+  const k = big(buckets), each = krrLoss(k, second), kept = krrLoss(k, first);
+  return first ? lossesOf(longitudinalLoss(k, first, second), kept[1] < Infinity ? each : kept, kept, buckets) : lossesOf(each, each, kept, buckets);
 };
 
 /**
  * The losses of RAPPOR; the permanent response bounds a report as well, if it is remembered.
  *
  * @param {number} ones @param {unknown} memoize @param {bigint[]} thresholds flip, p and q, in 2^-32
- * @returns {Losses} `perReport` is infinite if a threshold is out of its range
+ * @param {number} [responses] different filters
+ * @returns {Losses} `each` is infinite if a threshold is out of its range
  */
-export const rapporLosses = (ones, memoize, [flip, p, q]) => {
+export const rapporLosses = (ones, memoize, [flip, p, q], responses = Infinity) => {
   const unit = 1n << 32n, kept = unit - flip;
   const zero = kept * p + flip * q, one = kept * q + flip * p; // p* and q*, in 2^-64
   const isUsable = flip >= 0 && flip * 2n < unit && p > 0 && q < unit;
   const each = lossOf(isUsable ? one * (WORDS - zero) : 0n, zero * (WORDS - one), ones);
-  return lossesOf(each, each, lossOf(memoize ? kept : 0n, flip, 2 * ones));
+  return lossesOf(each, each, lossOf(memoize ? kept : 0n, flip, 2 * ones), responses);
 };

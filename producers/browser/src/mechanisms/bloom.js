@@ -3,7 +3,7 @@
 import { md5 } from "../crypto/md5.js";
 import { rapporLosses } from "../epsilon.js";
 import { randomizeBits } from "../randomization/randomizers.js";
-import { Bytes, big, isPositive, isText, utf8 } from "../short.js";
+import { Bytes, big, isPositive, utf8 } from "../short.js";
 
 /** @type {import("../collections.js").Read} */
 export const bloom = ({ mechanism, memoize }) => {
@@ -11,7 +11,7 @@ export const bloom = ({ mechanism, memoize }) => {
   if (kind !== "rappor" || ![bits, hashes, cohorts].every(isPositive) || hashes > bits || bits > 4096 || bits % 8) return;
   const thresholds = ["flip", "p", "q"].map((of) => big(mechanism[`${of}_threshold`]));
   return [
-    2, bits, "text", isText,
+    2, bits, "a string", undefined,
     [kind, bits, hashes, cohorts, thresholds[0]],
     ([cohortOf, digestOf, wordsOf]) => {
       const cohort = cohortOf(cohorts);

@@ -2,7 +2,10 @@
 
 import { rapporLosses } from "../epsilon.js";
 import { randomizeBits, someOf } from "../randomization/randomizers.js";
-import { Bytes, Halves, big, isPositive, isText } from "../short.js";
+import { Bytes, Halves, big, isPositive } from "../short.js";
+
+/** Whatever is in it: what is not listed counts as an unlisted value. @param {any} value */
+const isMany = (value) => Array.isArray(value) || value instanceof Set;
 
 /**
  * An unlisted value sets the bit `other` or, without one, no bit.
@@ -13,10 +16,8 @@ export const hot = ({ mechanism, values, other, memoize }) => {
   const { kind, buckets, hot: most } = mechanism;
   if (kind !== "rappor-hot" || ![buckets, most].every(isPositive) || most > buckets || buckets > 4096 || values.length + other !== buckets) return;
   const thresholds = ["flip", "p", "q"].map((of) => big(mechanism[`${of}_threshold`])), size = (buckets + 7) >> 3;
-  /** @param {any} value */
-  const isTexts = (value) => (Array.isArray(value) || value instanceof Set) && [...value].every(isText);
   return [
-    2, 8 * size, most > 1 ? "an array or a set of texts" : "text", most > 1 ? isTexts : isText,
+    2, 8 * size, most > 1 ? "an array or a set of strings" : "a string", most > 1 ? isMany : undefined,
     [kind, most, thresholds[0], buckets, other ? "True" : "False", ...values],
     ([, , wordsOf]) => (value) => {
       const truth = new Bytes((size + 7) & ~7), block = new Bytes((size + 15) & ~15);
@@ -31,6 +32,6 @@ export const hot = ({ mechanism, values, other, memoize }) => {
         return randomizeBits(some, 8 * size, thresholds, kept, fresh);
       };
     },
-    ...rapporLosses(most, memoize, thresholds),
+    ...rapporLosses(most, memoize, thresholds, most > 1 ? Infinity : buckets),
   ];
 };

@@ -3,7 +3,7 @@
 import { bucketLosses } from "../epsilon.js";
 import { randomizeKrr } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
-import { big, bucketRow, float, isInteger, isText } from "../short.js";
+import { big, bucketRow, float } from "../short.js";
 
 /**
  * A value that is not listed is reported as `other`; without `other`, as a bucket drawn at random.
@@ -18,11 +18,12 @@ export const krr = ({ mechanism, values, other }) => {
   const first = number > 1 ? threshold("permanent_") : 0n, second = threshold(first ? "instantaneous_" : "");
   const known = other ? k - 1 : k;
   return [
-    number, k, listed ? "text" : "an integer", (value) => (listed ? isText(value) : typeof value === "bigint" || isInteger(value)),
+    number, k, listed ? "a string" : "a number or bigint", undefined,
     [kind, first, k, other ? "True" : "False", ...values],
     ([, , wordsOf]) => (value) => {
-      const found = listed ? values.indexOf(value) : value >= 0 && value < known ? float(value) : -1;
-      const bucket = other && found < 0 ? known : found;
+      // No number is refused: whether there is a report would depend on it.
+      const found = listed ? values.indexOf(value) : float(value), unknown = other ? known : -1;
+      const bucket = found >= 0 && found < known && found % 1 === 0 ? found : unknown;
       return (fresh) => {
         const kept = first ? wordsOf([bucket, bucket >> 31, 0, 0]) : fresh;
         // Drawn even if not needed, so that later words do not depend on the value.

@@ -4,7 +4,7 @@ import { blake2b } from "../crypto/blake2b.js";
 import { bucketLosses } from "../epsilon.js";
 import { randomizeKrr } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
-import { Bytes, Wholes, big, bucketRow, float, isPositive, isText, utf8 } from "../short.js";
+import { Bytes, Wholes, big, bucketRow, float, isPositive, utf8 } from "../short.js";
 import { blockOf, hashFunctionsOf } from "./hash_functions.js";
 
 const KINDS = ["local-hash", "local-hash-longitudinal", "prefix-tree"], MOST_LEVELS = 32, LONGEST = 255;
@@ -22,13 +22,12 @@ export const localHash = ({ name, fingerprint, mechanism }) => {
   const { chunks, lines } = blockOf(buckets), first = isLongitudinal ? big(mechanism.permanent_threshold) : 0n;
   if (functions % (chunks * lines) || isLongitudinal !== first > 0) return;
   const second = big(isLongitudinal ? mechanism.instantaneous_threshold : mechanism.threshold);
-  const [isAtMost, perReport, inf] = bucketLosses(buckets, first, second);
   // Functions that clients keep are keyed by what is remembered alone.
   const kept = `{"mechanism":{"hash_buckets":${buckets},"hash_functions":${functions},"kind":"${kind}","permanent_threshold":${first}},"name":"${name}"}`;
   const key = isLongitudinal ? blake2b(8, 0, [], utf8(kept)) : new Bytes(Wholes.of(big(`0x${fingerprint}`)).buffer);
   const [wordOf, bucketOf] = hashFunctionsOf(buckets, key);
   return [
-    isLongitudinal ? 5 : 4, width, "text", isText, [kind, functions, buckets, first],
+    isLongitudinal ? 5 : 4, width, "a string", undefined, [kind, functions, buckets, first],
     ([cohortOf, , wordsOf]) => {
       // A client's function, or level of a tree, is drawn like a cohort: by nothing but the client.
       const own = cohortOf(isLongitudinal ? functions : levels || 1);
@@ -43,7 +42,6 @@ export const localHash = ({ name, fingerprint, mechanism }) => {
         };
       };
     },
-    // Whoever knows when the bucket changes may see the permanent response of each.
-    isAtMost, perReport, buckets * inf,
+    ...bucketLosses(buckets, first, second),
   ];
 };

@@ -1,6 +1,6 @@
 /** Numbers between two ends, by Square Wave: no number is refused, since that would depend on it. */
 
-import { lossOf, commonest, WORDS } from "../epsilon.js";
+import { commonest, freshLosses, lossOf, WORDS } from "../epsilon.js";
 import { randomizeSquareWave } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
 import { big, bucketRow, float, floor, isInteger, max, min } from "../short.js";
@@ -14,7 +14,7 @@ export const number = ({ mechanism }) => {
   // A near cell must be likelier than any far one.
   const isHigh = threshold * (WORDS / big(near)) > (WORDS - threshold) * commonest(big(far));
   return [
-    6, width, "a number", (value) => typeof value === "number" || typeof value === "bigint", [],
+    6, width, "a number or bigint", undefined, [],
     () => (value) => (fresh) => {
       // Drawn even if not needed, so that later words do not depend on the value.
       const anywhere = below(fresh(1), steps), inside = min(max(float(value), minimum), maximum) - minimum;
@@ -22,6 +22,6 @@ export const number = ({ mechanism }) => {
       const truth = bucketRow(cell + half, width);
       return [bucketRow(randomizeSquareWave(cell, near, far, threshold, fresh), width), truth, truth];
     },
-    ...lossOf(isHigh ? threshold * commonest(big(near)) : 0n, (WORDS - threshold) * (WORDS / big(far))), Infinity,
+    ...freshLosses(lossOf(isHigh ? threshold * commonest(big(near)) : 0n, (WORDS - threshold) * (WORDS / big(far)))),
   ];
 };

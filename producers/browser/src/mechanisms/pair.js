@@ -1,16 +1,14 @@
 /** Pairs of fields: k-RR of each text by itself, or one bit for each pair of values. */
 
-import { WORDS, krrLoss, lossOf, rapporLosses } from "../epsilon.js";
+import { WORDS, freshLosses, krrLoss, lossOf, rapporLosses } from "../epsilon.js";
 import { randomizeBits, randomizeKrr } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
 import { Bytes, big, bucketRow, isText } from "../short.js";
 
 /** @typedef {{k: number, values: string[], other: boolean}} Part one of the two fields */
 
-const TAKES = "an array of two texts";
-
-/** @param {unknown} value */
-const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every(isText);
+/** What is in it, and how much, is the value: a field without a listed text, or without any, has the bucket of others. */
+const TAKES = "an array of two strings", { isArray } = Array;
 
 /** @param {any} entry @returns {Part[]} of the list, checked */
 const partsOf = ({ mechanism, fields }) => {
@@ -38,7 +36,7 @@ export const pair = (entry) => {
   /** Of both parts, multiplied. @param {(k: bigint, threshold: bigint) => bigint} figure */
   const product = (figure) => figure(big(rows), thresholds[0]) * figure(big(columns), thresholds[1]);
   return [
-    7, width, TAKES, isPair, [],
+    7, width, TAKES, isArray, [],
     () => (value) => {
       const found = bucketsOf(parts, value);
       return (fresh) => {
@@ -50,7 +48,7 @@ export const pair = (entry) => {
         return [bucketRow(first * columns + second, width), truth, truth];
       };
     },
-    ...lossOf(product((_, threshold) => threshold * WORDS), product((k, threshold) => (WORDS - threshold) * (WORDS / (k - 1n)))), Infinity,
+    ...freshLosses(lossOf(product((_, threshold) => threshold * WORDS), product((k, threshold) => (WORDS - threshold) * (WORDS / (k - 1n))))),
   ];
 };
 
@@ -66,7 +64,7 @@ export const hotPair = (entry) => {
   if (bits > 4096) return;
   const thresholds = [0n, big(mechanism.p_threshold), big(mechanism.q_threshold)];
   return [
-    2, bits, TAKES, isPair, [],
+    2, bits, TAKES, isArray, [],
     () => (value) => {
       const [first, second] = bucketsOf(parts, value), bit = first * columns + second, truth = new Bytes(((bits + 63) >> 6) * 8);
       if (first >= 0 && second >= 0) truth[bit >> 3] |= 1 << (bit & 7);

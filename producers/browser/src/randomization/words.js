@@ -37,3 +37,10 @@ export const below = (word, bound) => float((wholeWord(word) * big(bound)) >> 64
 
 /** @returns {number} uniform in [0, 1), a multiple of 2^-32 */
 export const uniform = () => freshWords(1)[0] / 2 ** 32;
+
+/**
+ * Put into a list at a random place: so all orders are equally likely, also of what is left once others were taken out.
+ *
+ * @template T @param {T[]} list @param {T} each
+ */
+export const insert = (list, each) => list.splice(uniform() * (list.length + 1), 0, each);

@@ -6,7 +6,7 @@ globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 
 const SOURCES = new URL("../../../../../producers/browser/src/", import.meta.url);
 const [
-  { decodeUpload, encodeGroups }, { readCollection, readList }, { charge }, { memoryOf }, { encodeUpload }, { mechanisms },
+  { decodeUpload, encodeGroups }, { readCollection, readList }, { allowedOf, charge }, { memoryOf }, { encodeUpload }, { mechanisms },
   { md5 }, { blake2b }, { hmac, sha256 },
 ] = await Promise.all(
   ["decode", "collections", "limits", "randomization/memory", "upload", "mechanisms", "crypto/md5", "crypto/blake2b", "crypto/sha256"].map(
@@ -61,20 +61,25 @@ const answers = {
     const randomize = responder(memoryOf(unhex(secret), client, entry.name, parameters));
     return reports.map(({ truth, words }) => {
       const [fresh, used] = scripted(words), given = value(truth);
-      if (!isRight(given)) return { takes };
+      if (!(isRight ?? ((each) => takes.includes(typeof each)))(given)) return { takes };
       const [...rows] = randomize(given)(fresh), cohort = rows[3] ?? 0;
       return { cohort, rows: rows.slice(0, 3).map(hex), used: used() };
     });
   },
   list: async ({ body, publicKey }) => (await readList(body, publicKey)).collections.map(({ name }) => name),
   epsilon: ({ entry, limits }) => {
-    const [, , , , , , isAtMost, perReport, inf] = readCollection(entry, mechanisms)._mechanism;
-    return { within: limits.map((each) => isAtMost(each)), perReport, inf };
+    const { _mechanism: [, , , , , , isAtMost, [, perReport], [, inf]], _lifetime: lifetime } = readCollection(entry, mechanisms);
+    return { within: limits.map((each) => isAtMost(each)), perReport, inf, lifetime };
   },
-  charges: ({ charges }) => {
+  limit: ({ entry, maxBudget }) => {
+    const collection = readCollection(entry, mechanisms);
+    return (maxBudget ? allowedOf("c", collection, maxBudget) : collection._budget)[2];
+  },
+  charges: ({ charges, maxBudget }) => {
     let balance;
     return charges.map(({ entry, windowStart, now }) => {
-      const result = charge(readCollection(entry, mechanisms), structuredClone(balance), windowStart, now);
+      const collection = readCollection(entry, mechanisms), budget = maxBudget ? allowedOf("c", collection, maxBudget) : collection._budget;
+      const result = charge(collection, budget, structuredClone(balance), windowStart, now);
       if (typeof result === "string") return result;
       balance = result;
       return "accepted";

@@ -142,7 +142,7 @@ const scenarios = {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return edge.uploads.length;
     };
-    const client = await begin({ maxDelaySeconds: 1800 });
+    const client = await begin({ maxDelaySeconds: 1800, sendOnLeave: true });
     for (let i = 0; i < 3; i++) await client.report("many", i);
     edge.answers = [away, away, away];
     assert.equal(await leave(), 3);
@@ -156,14 +156,17 @@ const scenarios = {
     assert.equal(await leave(), 7);
     client.close();
   },
-  async "uploads leave in the order of their random delays"() {
-    const client = await begin({ maxDelaySeconds: 1800 });
-    for (let i = 0; i < 12; i++) await client.report("many", 1);
-    const stored = state.queue.map(({ body }) => Buffer.from(body).toString("hex"));
-    const drawn = [...state.queue].sort((one, other) => one.due - other.due);
-    await client.flush();
-    assert.deepEqual(edge.uploads, drawn.map(({ body }) => Buffer.from(body).toString("hex")));
-    assert.notDeepEqual(edge.uploads, stored); // but with probability 1 / 12!
+  async "a page that is hidden sends nothing unless the app asks for it"() {
+    const page = Object.assign(new EventTarget(), { hidden: true });
+    Object.assign(globalThis, { document: page, addEventListener: () => {} });
+    for (const [options, sent] of [[{}, 0], [{ sendOnLeave: false }, 0], [{ sendOnLeave: true }, 3]]) {
+      const client = await begin({ maxDelaySeconds: 1800, ...options });
+      await client.report("many", 1);
+      page.dispatchEvent(new Event("visibilitychange"));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(edge.uploads.length, sent);
+      client.close();
+    }
   },
   async "at most so many uploads wait"() {
     const client = await begin();
@@ -309,13 +312,13 @@ const scenarios = {
   async "a value of another type is refused and not named"() {
     edge.list = lists.further;
     const client = await begin({ mechanisms });
-    const texts = "an array or a set of texts", numbers = [null, undefined, true, "5", [5], {}];
+    const text = "a string", no = [5, null, undefined, true, 9n, Symbol("s"), ["a"], {}, new String("a")], number = "a number or bigint";
+    const numbers = [null, undefined, true, "5", [5], {}, Symbol("s")], arrays = ["AA", 5, { length: 2 }, null, undefined, Symbol("s")];
     const wrong = {
-      texts: ["text", [5, null, undefined, true, 9n, ["a"], {}]], words: ["text", [9, ["a"]]],
-      many: ["an integer", ["5", 0.5, NaN, true, [1]]], tariff: ["text", [1, ["a"]]],
-      hashed: ["text", [5, null, ["a"]]], kept: ["text", [5, null, ["a"]]], minutes: ["a number", numbers], plan: ["text", [5, ["a"]]],
-      route: ["an array of two texts", ["AA", ["AA"], ["AA", "JFK", "x"], ["AA", 5], new Set(["AA", "JFK"]), { length: 2 }, null]],
-      plans: [texts, ["a", [5], new Set([5]), { 0: "a" }, null, 5]],
+      texts: [text, no], words: [text, no], many: [number, numbers], tariff: [text, no],
+      hashed: [text, no], search: [text, no], kept: [text, no], minutes: [number, numbers], plan: [text, no],
+      route: ["an array of two strings", [...arrays, new Set(["AA", "JFK"])]], routes: ["an array of two strings", arrays],
+      plans: ["an array or a set of strings", arrays],
     };
     for (const [name, [takes, values]] of Object.entries(wrong)) {
       for (const value of values) {
@@ -326,9 +329,6 @@ const scenarios = {
       }
     }
     assert.equal(state.queue, undefined);
-    for (const value of [-0, NaN, Infinity, -1e308, 2n ** 2000n, 5n]) assert.equal(await client.report("minutes", value), "queued");
-    for (const value of ["", "\ud800", "x".repeat(1e5)]) assert.equal(await client.report("hashed", value), "queued");
-    for (const value of [[], ["a", "b", "c", "x"], new Set()]) assert.equal(await client.report("plans", value), "queued");
   },
   async "a remembered function and its responses last as long as the secret"() {
     edge.list = lists.further;
@@ -429,7 +429,7 @@ const scenarios = {
       await pause();
       return result;
     } };
-    const one = await begin(), other = await begin({ storage: slow, maxDelaySeconds: 1800 });
+    const one = await begin(), other = await begin({ storage: slow, maxDelaySeconds: 1800, sendOnLeave: true });
     await other.report("many", 1);
     const reporting = other.report("many", 2);
     while (state.queue.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -498,7 +498,7 @@ const scenarios = {
     assert.equal(edge.uploads.length, 17);
     assert.equal(lengths.size, 2); // 1 byte of k-RR, 16 of RAPPOR
     for (const value of [null, undefined, 5, {}, []]) await fails(client.report("texts", value), "type");
-    for (const value of ["0", 0.5, NaN, true]) await fails(client.report("many", value), "type");
+    for (const value of ["0", true]) await fails(client.report("many", value), "type");
     assert.equal((await client.status()).queued, 0);
   },
 };

@@ -14,7 +14,7 @@ const [given, turns] = process.argv.slice(2);
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const key = publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("base64");
 const original = JSON.parse(JSON.parse(given).signed);
-const counts = { read: 0, signature: 0, unsupported: 0, collections: 0 };
+const counts = { read: 0, signature: 0, unsupported: 0, budget: 0, collections: 0 };
 const NOW = 1_767_225_600;
 const ODD = [null, true, false, "", "x", "5", -1, 0, 1, 1.5, 2 ** 31, 2 ** 40, 1e300, [], ["x"], {}, [null], "18446744073709551616"];
 
@@ -51,15 +51,17 @@ function mutated() {
 
 /** What may be reported has limits, and can be reported. */
 function use(entry) {
-  const collection = readCollection(entry, mechanisms), { _window, _grace, _most, _budget: budget } = collection;
-  const [, width, , isRight, parameters, responder, isAtMost, perReport] = collection._mechanism;
+  const collection = readCollection(entry, mechanisms), { _window, _grace, _most, _budget: [epsilon, period, reports], _perReport: perReport } = collection;
+  const [, width, takes, isRight = (value) => takes.includes(typeof value), parameters, responder, isAtMost] = collection._mechanism;
   for (const each of [_window, _grace, _most]) assert.ok(Number.isInteger(each) && each > 0, String(each));
-  if (budget !== null) assert.ok(budget.epsilon > 0 && budget.period_seconds > 0 && (budget.reports === null || budget.reports > 0));
+  assert.ok(epsilon > 0 && period > 0 && reports > 0);
+  assert.equal(epsilon === Infinity, entry.budget === null);
+  if (entry.budget && reports === Infinity) assert.ok(collection._lifetime <= epsilon * (1 + 1e-8) || entry.budget.values === "unchanged");
   assert.ok(perReport > 0 && perReport < Infinity);
   isAtMost(1);
   let balance, taken = 0;
-  while (taken < 5 && Array.isArray((balance = charge(collection, balance, NOW, NOW)))) taken++;
-  assert.equal(taken, Math.min(5, _most, budget?.reports ?? 5));
+  while (taken < 5 && Array.isArray((balance = charge(collection, collection._budget, balance, NOW, NOW)))) taken++;
+  assert.equal(taken, Math.min(5, _most, reports));
   const randomize = responder(memoryOf(new Uint8Array(32), "device", entry.name, parameters));
   const values = ["a", 1, ["a", "b"]].filter(isRight), rowBytes = [1, 2, 4, width / 8];
   assert.ok(values.length);
