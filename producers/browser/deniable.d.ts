@@ -7,11 +7,13 @@ export interface Options {
   publicKey: string;
   /** Largest epsilon of one report, above 0, for all collections or by name; a collection above it is not reported. */
   maxEpsilon: number | Record<string, number>;
+  /** Largest epsilon of all reports together, at delta = 0, for each collection or by name; docs/browser.md. Default: none. */
+  maxBudget?: MaxBudget | Record<string, MaxBudget>;
   /** A report waits at most so long, and at most its window's length or half the time it has left. Default 3600. */
   maxDelaySeconds?: number;
-  /** Uploads that wait at most; a further one deletes the oldest. Default 250. */
+  /** Uploads that wait at most; a further one deletes one of them at random. Default 250. */
   maxUploads?: number;
-  /** Send what waits when the page is hidden. Default true. */
+  /** Send what waits when the page is hidden, which shows when that was. Default false. */
   sendOnLeave?: boolean;
   /** Report nothing under Global Privacy Control or Do Not Track, unless the person opted in. Default true. */
   honorPrivacySignals?: boolean;
@@ -23,6 +25,9 @@ export interface Options {
 
 /** From an entry of the list, how to randomize for it; undefined if the mechanism is another one. */
 export type Mechanisms = (entry: any) => unknown;
+
+/** Epsilon for ever, or in each period. */
+export type MaxBudget = number | { epsilon: number; periodSeconds: number };
 
 /** Text, an integer or a number; two texts for a pair of fields; several texts for k-hot RAPPOR. */
 export type Value = string | number | bigint | readonly string[] | ReadonlySet<string>;
@@ -50,8 +55,8 @@ export interface Client {
   /**
    * Randomize a value and store the report, which is sent later.
    *
-   * Throws DeniableError, whose reason is type (of the value), unknown_collection, unsupported, epsilon, signature,
-   * revision, unreachable or storage.
+   * Throws DeniableError, whose reason is type (of the value), unknown_collection, unsupported, epsilon, budget,
+   * signature, revision, unreachable or storage.
    */
   report(collection: string, value: Value): Promise<Outcome>;
   /** Send everything that waits, now, but not before a pause that the edge asked for; how many uploads still wait. */

@@ -117,7 +117,9 @@ def test_order_in_chromium_is_random(browser, path):
         page, address = context.new_page(), f"http://127.0.0.1:{edge.port}"
         kafka = edge.edge.kafka
         delay = {"hidden": 3600, "flush": 3600}.get(path, 0)
-        open_client(page, origin, address, KEY.public_key, maxDelaySeconds=delay, sendOnLeave=path == "hidden")
+        open_client(
+            page, origin, address, KEY.public_key, maxDelaySeconds=delay, sendOnLeave=path == "hidden"
+        )
         page.evaluate("client.report('many', 1)")
         page.evaluate("client.flush()")
         if delay == 0:

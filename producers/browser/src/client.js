@@ -68,7 +68,7 @@ export const open = async ({
     }
     const [collection, allowed, responder, epoch] = entry._prepared, [number, width, takes, isRight] = collection._mechanism;
     check(isRight ? isRight(value) : takes.includes(typeof value), "type", `a value of ${name} must be ${takes}, got ${typeof value}`);
-    const respond = responder(value), took = delivery._taking();
+    const took = delivery._taking();
     /** @type {any} */
     let upload;
     const outcome = await change((state) => {
@@ -84,7 +84,8 @@ export const open = async ({
       state.spent = { ...state.spent, [name]: balance };
       state.own = { ...state.own, [name]: own };
       const id = randomBytes(16);
-      const [row, , , cohort] = respond(freshWords);
+      // After the time was taken, since a long text takes time.
+      const [row, , , cohort] = responder(value)(freshWords);
       const body = encodeUpload(id, collection._fingerprint, number, cohort, start, width, row);
       const due = at + uniform() * min(maxDelaySeconds, _window, (expires - at) / 2);
       upload = { id: id.join(), body, due, expires };

@@ -44,9 +44,15 @@ export const sha256 = (data) => {
   return message.slice(0, 32);
 };
 
-/** @param {Uint8Array} key at most 64 bytes @param {Iterable<number>} data bytes @returns {Uint8Array} 32 bytes */
+/** @param {Uint8Array} key at most 64 bytes @param {Uint8Array} data @returns {Uint8Array} 32 bytes */
 export const hmac = (key, data) => {
-  const block = new Bytes(64);
-  block.set(key);
-  return sha256([...block.map((byte) => byte ^ 92), ...sha256([...block.map((byte) => byte ^ 54), ...data])]);
+  /** @param {number} pad @param {Uint8Array} rest */
+  const keyed = (pad, rest) => {
+    const whole = new Bytes(rest.length + 64);
+    whole.set(key);
+    whole.set(whole.subarray(0, 64).map((byte) => byte ^ pad));
+    whole.set(rest, 64);
+    return sha256(whole);
+  };
+  return keyed(92, keyed(54, data));
 };

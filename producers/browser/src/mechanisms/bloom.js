@@ -18,7 +18,10 @@ export const bloom = ({ mechanism, memoize }) => {
       return (value) => (fresh) => {
         const truth = new Bytes(((bits + 63) >> 6) * 8);
         // MD5 of the big-endian cohort and the word: a byte of it for each hash, or two.
-        const digest = md5(Bytes.from([0, 0, cohort >> 8, cohort, ...utf8(value)]));
+        const text = utf8(value), data = new Bytes(text.length + 4);
+        data.set([0, 0, cohort >> 8, cohort]);
+        data.set(text, 4);
+        const digest = md5(data);
         for (let i = 0; i < hashes; i++) {
           const bit = (bits <= 256 ? digest[i] : (digest[2 * i] << 8) | digest[2 * i + 1]) % bits;
           truth[bit >> 3] |= 1 << (bit & 7);

@@ -1,0 +1,276 @@
+"""What a client spends: never more than a budget that names no number of reports, nor than `maxBudget`, by any lists."""
+
+import json
+import math
+import random
+import shutil
+
+import pytest
+
+from estimators.collection import Collection
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.krr import KRR
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
+from producers.budget.allowance import Allowance
+from tests.support.edge.browser.expected import plain_entry, signing_key
+from tests.support.edge.browser.node import BROWSER, JavaScriptError, asked, run
+
+KEY = signing_key()
+HOUR, DAY = 3600, 86_400
+WINDOW = {"window_seconds": HOUR, "grace_seconds": 600}
+OFTEN = 65_535
+
+
+@pytest.fixture(scope="module")
+def javascript():
+    with asked() as answers:
+        yield answers
+
+
+def body(revision, *entries):
+    """Return a signed answer with these collections."""
+    signed = json.dumps({"format": 1, "revision": revision, "collections": entries})
+    signature = KEY.sign(b"deniable-collections-1\n" + signed.encode())
+    return json.dumps({"signed": signed, "signature": signature})
+
+
+def on_one_device(phases, module=BROWSER / "deniable.min.js", **options):
+    """Return for each phase how often each outcome came, and how many uploads wait: see scripts/budget.mjs."""
+    given = {"publicKey": KEY.public_key, "options": {"maxEpsilon": 20} | options, "phases": phases}
+    answer = json.loads(run("budget.mjs", str(module), given=json.dumps(given)))
+    return answer["found"], answer["queued"]
+
+
+def listed(mechanism, reports, epsilon, values=None, period=DAY, **fields):
+    """An entry whose budget says this, whatever an accountant would."""
+    memoize = isinstance(mechanism, Rappor | HotRappor)
+    names = tuple(f"v{number}" for number in range(getattr(mechanism, "buckets", 0)))
+    found = plain_entry(Collection("c", mechanism, names, memoize=memoize, **WINDOW), KEY)
+    budget = {"epsilon": epsilon, "delta": 1e-6, "period_seconds": period, "reports": reports}
+    if values is not None:
+        budget["values"] = values
+    return found | {"budget": budget, "reports_per_window": OFTEN} | fields
+
+
+HASH = LongitudinalHash.from_epsilons(10.0, 3.0)
+TEXTS = [f"value {number}" for number in range(40)]
+
+
+def test_changing_values_stay_within_a_budget_with_changes():
+    """40 values, 400 reports: a list without a number of reports is refused, one that counts changes is kept to."""
+    for values in (None, "any"):
+        phase = {
+            "body": body(1, listed(HASH, None, 10.0, values)),
+            "name": "c",
+            "values": TEXTS,
+            "reports": 400,
+        }
+        found, queued = on_one_device([phase])
+        assert found == [{"budget: any number of reports to c exceeds its budget": 400}]
+        assert queued == 0
+    cost = Allowance(Collection("c", HASH, memoize=True, **WINDOW), None).epsilon
+    limit = max(reports for reports in range(400) if cost(reports) <= 10)
+    phase = {"body": body(1, listed(HASH, limit, 10.0, "any")), "name": "c", "values": TEXTS, "reports": 400}
+    ((counts,), queued) = on_one_device([phase])
+    assert counts == {"queued": limit, "over_budget": 400 - limit}
+    assert queued == limit < 40
+
+
+KRR_3 = LongitudinalKRR.from_epsilons(3, 2.0, 1.0)
+BLOOM = Rappor.from_probabilities(8, 2, 1, 0.25, 0.35, 0.65)
+HOT = HotRappor.from_probabilities(3, 1, 0.25, 0.35, 0.65)
+SET = HotRappor.from_probabilities(3, 2, 0.25, 0.35, 0.65)
+NO_NUMBER = [
+    (KRR_3, 2.0, 6.0),
+    (LongitudinalHash.from_epsilons(2.0, 1.0, None, 3), 2.0, 6.0),
+    (BLOOM, BLOOM.epsilon_inf, math.inf),
+    (HOT, HOT.epsilon_inf, 3 * HOT.epsilon_inf),
+    (SET, SET.epsilon_inf, math.inf),
+    (KRR.from_epsilon(3, 1.0), math.inf, math.inf),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "one", "all_of_them"), NO_NUMBER, ids=str)
+def test_any_number_of_reports_needs_a_budget_for_all_values(javascript, mechanism, one, all_of_them):
+    """By the client's own figure; without `values`, or with a word that nobody knows, as for values that change."""
+
+    def is_accepted(epsilon, values):
+        try:
+            found = javascript.ask("limit", entry=listed(mechanism, None, epsilon, values))
+        except JavaScriptError as error:
+            assert error.args == ("DeniableError", "budget", "any number of reports to c exceeds its budget")
+            return False
+        assert found == "inf"
+        return True
+
+    for values, least in (
+        ("unchanged", one),
+        ("any", all_of_them),
+        (None, all_of_them),
+        ("Unchanged", all_of_them),
+    ):
+        if math.isinf(least):
+            assert not is_accepted(1e6, values)
+        else:
+            # Responses of hashing and RAPPOR are a little below their stated loss.
+            assert is_accepted(least, values)
+            assert not is_accepted(0.99 * least, values)
+    assert javascript.ask("limit", entry=listed(mechanism, 5, 0.5, "any")) == 5
+
+
+def test_spending_under_earlier_parameters_counts_values_that_changed(javascript):
+    """10 reports of 2 + 2 + 2 for ever: 6 of 9 are spent, not the 2 of one value, so 2 reports of 1 are left."""
+    before, after = listed(KRR_3, 100, 50.0, "unchanged"), listed(KRR.from_epsilon(3, 1.0), 9, 9.0)
+    now = 1_767_225_600
+    charges = [{"entry": each, "windowStart": now, "now": now} for each in [before] * 10 + [after] * 5]
+    found = javascript.ask("charges", charges=charges)
+    assert found == ["accepted"] * 12 + ["over_budget"] * 3
+
+
+def test_thief_of_the_key_gets_any_number_of_reports_without_max_budget():
+    """And none with it: a list without a budget allows more."""
+    stolen = plain_entry(Collection("c", KRR.from_epsilon(3, 2.0), **WINDOW), KEY) | {
+        "reports_per_window": OFTEN
+    }
+    phase = {"body": body(1, stolen), "name": "c", "values": [1], "reports": 1000}
+    assert on_one_device([phase], maxEpsilon=2) == ([{"queued": 1000}], 1000)
+    message = "budget: maxBudget of c must be a number, at least what the list allows"
+    for allowed in (
+        8,
+        1e6,
+        {"c": 8},
+        {"epsilon": 8, "periodSeconds": DAY},
+        {"c": {"epsilon": 8, "periodSeconds": 1}},
+    ):
+        assert on_one_device([phase], maxEpsilon=2, maxBudget=allowed) == ([{message: 1000}], 0)
+
+
+@pytest.mark.parametrize(
+    "allowed", [0, -1, "much", {}, {"other": 5}, [], True, {"c": {"epsilon": 8, "periodSeconds": 0}}]
+)
+def test_max_budget_that_is_no_number_allows_nothing(allowed):
+    phase = {
+        "body": body(1, listed(KRR.from_epsilon(3, 2.0), 4, 8.0)),
+        "name": "c",
+        "values": [1],
+        "reports": 2,
+    }
+    ((counts,), queued) = on_one_device([phase], maxBudget=allowed)
+    assert queued == 0
+    assert [each.split(":")[0] for each in counts] == ["budget"]
+
+
+def test_max_budget_is_compared_with_what_the_list_allows(javascript):
+    """3 reports of 1.0 in a day are exactly 3, without an error of rounding; responses that last are all of theirs."""
+    day, kept = listed(KRR.from_epsilon(3, 1.0), 3, 5.0), listed(KRR_3, 100, 50.0, "unchanged")
+
+    def is_allowed(entry, allowed):
+        try:
+            javascript.ask("limit", entry=entry, maxBudget=allowed)
+        except JavaScriptError as error:
+            assert error.args[1] == "budget"
+            return False
+        return True
+
+    def each(epsilon, seconds):
+        return {"epsilon": epsilon, "periodSeconds": seconds}
+
+    assert [is_allowed(day, each(3, DAY)), is_allowed(day, each(2.999, DAY))] == [True, False]
+    assert [is_allowed(day, each(3, HOUR)), is_allowed(day, each(3, DAY + 1)), is_allowed(day, 3)] == [
+        True,
+        False,
+        False,
+    ]
+    assert [is_allowed(kept, 6), is_allowed(kept, 5.99)] == [True, False]
+    assert [is_allowed(kept, each(6, 10 * DAY)), is_allowed(kept, each(100, DAY))] == [True, True]
+
+
+def stolen_lists(seed, epsilon):
+    """Lists of a thief, one after another, that each ask for as much as `maxBudget` lets pass.
+
+    Other mechanisms, thresholds, orders of values, windows, periods and revisions; some under one fingerprint.
+    """
+    draw, lists = random.Random(seed), []
+    for revision in range(1, 25):
+        cost = draw.choice([0.1, 0.5, 1.0, 2.0])
+        if draw.random() < 0.5:
+            mechanism, reports = KRR.from_epsilon(3, cost), math.floor(epsilon / cost)
+        else:
+            mechanism, reports = (
+                LongitudinalKRR.from_epsilons(3, draw.choice([1.5, 2.0, epsilon / 3]), cost / 2),
+                None,
+            )
+        window = draw.choice([60, HOUR, DAY])
+        stolen = listed(mechanism, reports, 50.0, "any", draw.choice([DAY, 30 * DAY, 3000 * DAY]))
+        changes = {"window_seconds": window, "grace_seconds": draw.choice([1, HOUR])}
+        if draw.random() < 0.5:
+            changes["fingerprint"] = "00000000000000ff"
+        lists.append((mechanism, body(revision, stolen | changes)))
+    return lists
+
+
+def spent_on(phases):
+    """What reports of one device cost at delta = 0: fresh ones each, remembered ones at most all their responses."""
+    counts = {}
+    for mechanism, queued in phases:
+        counts[mechanism] = counts.get(mechanism, 0) + queued
+    return sum(
+        min(number * each.instantaneous.epsilon, each.k * each.epsilon_inf)
+        if isinstance(each, LongitudinalKRR)
+        else number * each.epsilon
+        for each, number in counts.items()
+    )
+
+
+def spent_by(seed, module=BROWSER / "deniable.min.js"):
+    """The cost of a thief's lists under maxBudget of 8 in 30 days, within one such period."""
+    lists = stolen_lists(seed, 8.0)
+    phases = [
+        {"body": each, "name": "c", "values": [0, 1, 2], "reports": 40, "seconds": 7} for _, each in lists
+    ]
+    found, _ = on_one_device(phases, module, maxBudget={"c": {"epsilon": 8, "periodSeconds": 3000 * DAY}})
+    queued = [counts.get("queued", 0) for counts in found]
+    return spent_on(zip((mechanism for mechanism, _ in lists), queued, strict=True))
+
+
+SEEDS = range(4)
+
+
+def test_no_lists_spend_more_than_max_budget():
+    spent = [spent_by(seed) for seed in SEEDS]
+    assert max(spent) <= 8
+    assert max(spent) > 4  # and something is reported
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("client.js", "[balance, own].find(isText)", "[balance].find(isText)"),
+        ("collections.js", "_id: `${[fingerprint, parameters, perReport, lifetime]}`", "_id: fingerprint"),
+        ("limits.js", "carried += min(reports * old[2], old[3]);", ""),
+    ],
+    ids=["not counted", "counted by fingerprint", "not carried over"],
+)
+def test_spending_more_than_max_budget_is_found(tmp_path, file, right, wrong):
+    shutil.copytree(BROWSER / "src", tmp_path / "src")
+    shutil.copy(BROWSER / "package.json", tmp_path)
+    source = tmp_path / "src" / file
+    text = source.read_text()
+    assert text.count(right) == 1
+    source.write_text(text.replace(right, wrong))
+    assert max(spent_by(seed, tmp_path / "src" / "deniable.js") for seed in SEEDS) > 8
+
+
+def test_max_budget_counts_what_was_reported_before_it_was_set():
+    first = listed(KRR.from_epsilon(3, 1.0), 8, 8.0)
+    phase = {"body": body(1, first), "name": "c", "values": [1], "reports": 5}
+    bounded = phase | {"options": {"maxBudget": {"epsilon": 8, "periodSeconds": DAY}}}
+    # The thief has a list of its own as soon as the app is newer.
+    stolen = bounded | {
+        "body": body(2, listed(KRR.from_epsilon(3, 1.1), 7, 50.0, period=30 * DAY)),
+        "reports": 9,
+    }
+    assert on_one_device([phase, bounded])[0] == [{"queued": 5}, {"queued": 3, "over_budget": 2}]
+    assert on_one_device([phase, stolen])[0] == [{"queued": 5}, {"queued": 2, "over_budget": 7}]

@@ -1,0 +1,57 @@
+"""Two devices that differ in values alone do the same and send the same but for random bytes; only types are refused.
+
+Values of the right type, whatever they are: integers that are none, enormous ones, lone surrogates, long and empty texts,
+arrays with holes, too few, too many or other members.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.support.edge.browser.lists import lists_for_scripts
+from tests.support.edge.browser.node import BROWSER, SCRIPTS, node, run
+
+COLLECTIONS, REPORTS = 13, 3
+
+
+@pytest.mark.parametrize("pairs", [10, pytest.param(200, marks=pytest.mark.nightly)])
+def test_nothing_depends_on_values(pairs):
+    modules = [str(BROWSER / name) for name in ("deniable.min.js", "mechanisms.min.js")]
+    compared = run("values.mjs", *modules, lists_for_scripts(), str(pairs), seconds=250)
+    assert int(compared) == COLLECTIONS * REPORTS * pairs
+
+
+BROKEN = {
+    "numbers that are no integers are refused": (
+        "mechanisms/krr.js",
+        'listed ? "a string" : "a number or bigint", undefined,',
+        '"", (value) => (listed ? typeof value === "string" : Number.isInteger(Number(value))),',
+    ),
+    "a pair of another length is refused": (
+        "mechanisms/pair.js",
+        "7, width, TAKES, isArray,",
+        "7, width, TAKES, (value) => value.length === 2,",
+    ),
+    "unlisted text has another size": (
+        "upload.js",
+        "const end = row.length + 50,",
+        "const end = row.length + 50 + (row[0] === 0),",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_dependence_on_values_is_found(tmp_path, name):
+    file, right, wrong = BROKEN[name]
+    shutil.copytree(BROWSER / "src", tmp_path / "src")
+    shutil.copy(BROWSER / "package.json", tmp_path)
+    source = tmp_path / "src" / file
+    text = source.read_text()
+    assert text.count(right) == 1
+    source.write_text(text.replace(right, wrong))
+    modules = [str(tmp_path / "src" / name) for name in ("deniable.js", "mechanisms.js")]
+    command = [node(), str(SCRIPTS / "values.mjs"), *modules, lists_for_scripts(), "20"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode
+    assert "AssertionError" in done.stderr
