@@ -1,4 +1,4 @@
-"""The files that ship are what the build makes of the sources, and no larger than their documentation says."""
+"""The files that ship are what the build makes of the sources, no larger than their documentation says."""
 
 import gzip
 import json

@@ -1,7 +1,7 @@
-"""Two devices that differ in values alone do the same and send the same but for random bytes; only types are refused.
+"""Devices that differ in values alone do and send the same, but for random bytes; only types are refused.
 
-Values of the right type, whatever they are: integers that are none, enormous ones, lone surrogates, long and empty texts,
-arrays with holes, too few, too many or other members.
+Values of the right type, whatever they are: integers that are none, enormous ones, lone surrogates, long and
+empty texts, arrays with holes, too few, too many or other members.
 """
 
 import shutil

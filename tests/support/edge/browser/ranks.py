@@ -4,9 +4,9 @@ import numpy as np
 
 
 def order_tail(order: list[int]) -> float:
-    """Return how likely a uniformly random order is to have as few, or as many, inversions as this one, or more so.
+    """Return how likely a random order has as few, or as many, inversions as this one, or more so.
 
-    Two-sided, and exact: inversions of n numbers are a sum of independent uniform numbers of 0 to i - 1 for i to n.
+    Two-sided, and exact: inversions are a sum of independent uniform numbers, of 0 to i - 1 for i to n.
     """
     numbers = np.array(order)
     assert len(set(order)) == len(order) > 1
