@@ -60,6 +60,12 @@ const scenarios = {
     assert.ok(waits.every((each) => each >= 0 && each < 100));
     const mean = waits.reduce((sum, each) => sum + each) / waits.length;
     assert.ok(Math.abs(mean - 50) < (5 * 100) / Math.sqrt(12 * 2000), `mean ${mean}`);
+    // At most half of what is left of the window and its grace; above nine tenths of it but with probability 1e-9.
+    state.queue = [];
+    const long = await begin({ maxDelaySeconds: 1e6 });
+    for (let i = 0; i < 200; i++) await long.report("many", i % 5);
+    const longest = Math.max(...state.queue.map(({ due }) => due - clock));
+    assert.ok(longest < 2390 / 2 && longest > 0.45 * 2390, `${longest}`);
   },
   async "repeated upload has the same bytes, and waits longer each time"() {
     const client = await begin();
@@ -249,6 +255,13 @@ const scenarios = {
     await fails(client.report("many", 3), "signature");
     assert.equal(edge.uploads.length, 0);
     assert.equal(state.queue, undefined);
+  },
+  async "without Ed25519 nothing is reported"() {
+    const { subtle } = crypto, { importKey } = subtle;
+    subtle.importKey = (...given) => (given[2] === "Ed25519" ? Promise.reject(new DOMException("no", "NotSupportedError")) : importKey.apply(subtle, given));
+    await fails((await begin()).report("many", 3), "signature");
+    assert.equal(state.queue, undefined);
+    subtle.importKey = importKey;
   },
   async "a stored list of another key is fetched anew"() {
     await (await begin()).report("many", 3);
