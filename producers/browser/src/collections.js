@@ -91,10 +91,11 @@ export const readCollection = (entry, mechanisms) => {
     const isUsable = perReport < Infinity && values.every(isText) && other === !!other && memoize === !!memoize
       && [window, grace, most].every(isPositive)
       && (budget === null || (float.isFinite(budget.epsilon) && budget.epsilon > 0 && isPositive(budget.period_seconds) && (budget.reports === null || isPositive(budget.reports))));
-    found = isUsable && { 
+    found = isUsable && {
       _id: `${[fingerprint, parameters, perReport, lifetime]}`, _fingerprint: big(`0x${fingerprint}`),
       _budget: budget ? [budget.epsilon, budget.period_seconds, budget.reports ?? (within(budget.epsilon, budget.values) < Infinity ? 0 : Infinity)] : [Infinity, ENDLESS, Infinity],
-      _perReport: perReport, _lifetime: lifetime, _within: within, _window: window, _grace: grace, _most: most, _mechanism: mechanism };
+      _perReport: perReport, _lifetime: lifetime, _within: within, _window: window, _grace: grace, _most: most, _mechanism: mechanism,
+    };
   } catch {
     // A field is missing, or of another type.
   }
