@@ -250,6 +250,7 @@ def test_no_lists_spend_more_than_max_budget():
     assert max(spent) > 4  # and something is reported
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [

@@ -72,6 +72,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_order_is_found(tmp_path, name):
     file, right, wrong, paths = BROKEN[name]

@@ -41,6 +41,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", BROKEN)
 def test_dependence_on_values_is_found(tmp_path, name):
     file, right, wrong = BROKEN[name]
