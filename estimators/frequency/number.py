@@ -1,6 +1,8 @@
 """The distribution of a number from Square Wave reports: histogram, mean and quantiles, with intervals."""
 
 import math
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +11,18 @@ from estimators.arrays import FloatArray
 from estimators.frequency.estimate import (
     QUANTILE_975,
     Estimate,
+    IntervalEnds,
     QuantileEstimate,
     ScalarEstimate,
     count_reports,
 )
+from estimators.frequency.intervals.acceptance import quantile_of
+from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.quantile_cells import quantile_cells
-from estimators.frequency.intervals.two_masses import QuadraticLoss
 from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.number_quantiles import possible_cells
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.frequency.smoothed_em import (
-    information,
     onto_truth,
     report_rates,
     sensitivity,
@@ -85,23 +88,22 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     effect = sensitivity(first, shares, mechanism, weight)
     effect = step + effect - onto_truth(step, mechanism) @ effect
     around = neighbour_weights(mechanism.steps)
-    error = _noise(around @ effect, first, reports, mechanism)
-    means = around @ corrected
-    low, high, for_all = shown_intervals(lambda level: unified_interval(means, error, level=level), first)
-    found_cells = quantile_cells(chi_square_loss(first, shares, reports, mechanism), LEVELS)
+    noise, means = _Noise.of(around @ effect, first, reports, mechanism), around @ corrected
+    low, high, for_all = shown_intervals(lambda level: noise.interval(means, level), first)
+    found_cells = possible_cells(counts.astype(np.float64), first, mechanism, LEVELS)
     centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
-    noise_of_mean = float(_noise((centres @ effect)[None], first, reports, mechanism)[0])
-    of_mean = math.hypot(noise_of_mean, _unknown_places(corrected, effect, first, reports, mechanism))
+    of_mean = _Noise.of((centres @ effect)[None], first, reports, mechanism)
+    places = _unknown_places(corrected, effect, first, reports, mechanism)
     return Estimate(
         estimator="ems",
         reports=reports,
         frequency=first,
-        std_error=error,
+        std_error=noise.std_error,
         low=low,
         high=high,
-        significant=benjamini_hochberg(normal_tail(means / error)),
+        significant=benjamini_hochberg(normal_tail(noise.excess(means))),
         diagnostics={"change": found.change, "bias": float(np.abs(means - around @ first).sum())},
-        mean=_mean(centres, first, corrected, of_mean, mechanism),
+        mean=_mean(float(centres @ first), float(centres @ corrected), of_mean, places, mechanism),
         quantiles=tuple(
             _quantile(level, first, cells, mechanism)
             for level, cells in zip(LEVELS, found_cells, strict=True)
@@ -216,9 +218,9 @@ def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
     Fraction of the range, in (0, 1]; whole cells.
     """
     even = np.full(mechanism.steps, 1 / mechanism.steps)
-    loss = chi_square_loss(even, report_rates(even, mechanism), reports, mechanism)
-    ((first, last),) = quantile_cells(loss, (0.5,))
-    return (last + 1 - first) / mechanism.steps
+    counts = reports * report_rates(even, mechanism)
+    ((first, last),) = possible_cells(counts, even, mechanism, (0.5,))
+    return max(last + 1 - first, 1) / mechanism.steps
 
 
 def _noise(rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave) -> FloatArray:
@@ -228,6 +230,42 @@ def _noise(rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareW
     """
     squares = rows**2 @ report_rates(theta, mechanism) - onto_truth(rows, mechanism) ** 2 @ theta
     return np.sqrt(np.maximum(squares / reports, _LEAST_ERROR**2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """The noise of sums over reports: standard errors, and the most that one report adds, up and down."""
+
+    std_error: FloatArray
+    up: FloatArray
+    down: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave) -> Self:
+        """Return that of the sums rows phi, where rows are float64 (m, d + 2b)."""
+        expected = onto_truth(rows, mechanism)
+        up = rows.max(axis=1) - expected.min(axis=1)
+        down = expected.max(axis=1) - rows.min(axis=1)
+        least = np.maximum(up + down, _LEAST_ERROR) * _LEAST_ERROR
+        error = _noise(rows, theta, reports, mechanism)
+        return cls(error, np.maximum(up, least) / reports, np.maximum(down, least) / reports)
+
+    def beyond_normal(self, quantile: float) -> tuple[FloatArray, FloatArray]:
+        """Return what is added below and above a normal interval: errors upwards extend it downwards."""
+        variance = self.std_error**2
+        return reach_beyond_normal(variance, self.up, quantile), reach_beyond_normal(
+            variance, self.down, quantile
+        )
+
+    def interval(self, means: FloatArray, level: float) -> IntervalEnds:
+        """Return the interval of each mean at this level."""
+        low, high = unified_interval(means, self.std_error, level=level)
+        below, above = self.beyond_normal(quantile_of(level))
+        return IntervalEnds(low - below, high + above)
+
+    def excess(self, means: FloatArray) -> FloatArray:
+        """Return by how many standard errors of a normal the means are above 0."""
+        return normal_equivalent(means, self.std_error**2, self.up)
 
 
 def _unknown_places(
@@ -269,11 +307,12 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 
 
 def _mean(
-    centres: FloatArray, first: FloatArray, corrected: FloatArray, error: float, mechanism: SquareWave
+    value: float, middle: float, noise: "_Noise", places: float, mechanism: SquareWave
 ) -> ScalarEstimate:
-    value, middle = float(centres @ first), float(centres @ corrected)
-    low = min(max(middle - QUANTILE_975 * error, mechanism.minimum), value)
-    high = max(min(middle + QUANTILE_975 * error, mechanism.maximum), value)
+    error = math.hypot(float(noise.std_error[0]), places)
+    down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
+    low = min(max(middle - float(down[0]), mechanism.minimum), value)
+    high = max(min(middle + float(up[0]), mechanism.maximum), value)
     return ScalarEstimate(value, error, low, high)
 
 
@@ -284,21 +323,3 @@ def _quantile(
     value = quantile(level, first, mechanism)
     low, high = mechanism.edges[cells[0]], mechanism.edges[cells[1] + 1]
     return QuantileEstimate(level, value, min(float(low), value), max(float(high), value))
-
-
-def chi_square_loss(
-    theta: FloatArray, shares: FloatArray, reports: int, mechanism: SquareWave
-) -> QuadraticLoss:
-    """Half the chi-square of the shares phi under other distributions, with the noise under theta.
-
-    For fixed true numbers N cov phi = diag(r) - P diag(theta) P', where P is the channel and r = P theta.
-    Adding r r' changes nothing, since all distributions sum to 1. With G = P' diag(1 / r) P and
-    M = diag(theta) - theta theta', P' (diag(r) - P M P')^-1 = (1 - G M)^-1 P' diag(1 / r).
-    """
-    rates = report_rates(theta, mechanism)
-    gram = information(1 / rates, mechanism)
-    right = np.column_stack([gram, onto_truth(shares / rates, mechanism)])
-    left = np.eye(mechanism.steps) - gram * theta + np.outer(gram @ theta, theta)
-    solved: FloatArray = reports * np.linalg.solve(left, right).astype(np.float64, copy=False)
-    hessian = solved[:, :-1]
-    return QuadraticLoss((hessian + hessian.T) / 2, solved[:, -1])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bench.estimators.numbers.number_coverage import LEVELS, SHAPES, STEPS, numbers_of, report_counts_of
 from estimators.frequency.intervals.quantile_cells import largest_root
 from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
-from estimators.frequency.number import chi_square_loss
+from estimators.frequency.number_quantiles import chi_square_loss
 from estimators.frequency.smoothed_em import smoothed_em, smoothing_weight
 from estimators.mechanisms.square_wave import SquareWave
 
