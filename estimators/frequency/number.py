@@ -1,8 +1,6 @@
 """The distribution of a number from Square Wave reports: histogram, mean and quantiles, with intervals."""
 
 import math
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +9,12 @@ from estimators.arrays import FloatArray
 from estimators.frequency.estimate import (
     QUANTILE_975,
     Estimate,
-    IntervalEnds,
     QuantileEstimate,
     ScalarEstimate,
     count_reports,
 )
-from estimators.frequency.intervals.acceptance import quantile_of
-from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.number_noise import NumberNoise, noise_of
 from estimators.frequency.number_quantiles import possible_cells
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.frequency.smoothed_em import (
@@ -34,10 +29,10 @@ from estimators.mechanisms.square_wave import SquareWave
 
 #: Quantiles of every estimate; others follow from its frequencies.
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-_LEAST_ERROR = 1e-12
 _PLANNED_STEPS = 64
-# How much less the intervals' step smooths than the estimate, over the root of the reports.
-_LESS_SMOOTHING = 30.0
+# How much less the intervals' step smooths than the estimate, over the root of the reports: of as many at
+# least, since of fewer what is left of the smoothing would be a bias of jagged distributions.
+_LESS_SMOOTHING, _LEAST_ROOT = 30.0, 300.0
 _RANGE_OF_NEIGHBOURS = 32
 
 
@@ -83,16 +78,17 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     weight = smoothing_weight(reports, mechanism)
     found = smoothed_em(shares, mechanism, weight)
     first, expected = found.frequency, report_rates(found.frequency, mechanism)
-    step = sensitivity(first, expected, mechanism, weight / (_LESS_SMOOTHING * math.sqrt(reports)))
+    less = _LESS_SMOOTHING * max(math.sqrt(reports), _LEAST_ROOT)
+    step = sensitivity(first, expected, mechanism, weight / less)
     corrected = first + step @ (shares - expected)
     effect = sensitivity(first, shares, mechanism, weight)
     effect = step + effect - onto_truth(step, mechanism) @ effect
     around = neighbour_weights(mechanism.steps)
-    noise, means = _Noise.of(around @ effect, first, reports, mechanism), around @ corrected
+    noise, means = NumberNoise.of(around @ effect, first, reports, mechanism), around @ corrected
     low, high, for_all = shown_intervals(lambda level: noise.interval(means, level), first)
     found_cells = possible_cells(counts.astype(np.float64), first, mechanism, LEVELS)
     centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
-    of_mean = _Noise.of((centres @ effect)[None], first, reports, mechanism)
+    of_mean = NumberNoise.of((centres @ effect)[None], first, reports, mechanism)
     places = _unknown_places(corrected, effect, first, reports, mechanism)
     return Estimate(
         estimator="ems",
@@ -199,7 +195,7 @@ def expected_median_error(mechanism: SquareWave, reports: int) -> float:
     weight = smoothing_weight(reports, mechanism) * (steps / mechanism.steps) ** 2
     even = np.full(steps, 1 / steps)
     effect = sensitivity(even, report_rates(even, coarse), coarse, weight)
-    return float(_noise(effect[: steps // 2].sum(axis=0)[None], even, reports, coarse)[0])
+    return float(noise_of(effect[: steps // 2].sum(axis=0)[None], even, reports, coarse)[0])
 
 
 def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
@@ -221,51 +217,6 @@ def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
     counts = reports * report_rates(even, mechanism)
     ((first, last),) = possible_cells(counts, even, mechanism, (0.5,))
     return max(last + 1 - first, 1) / mechanism.steps
-
-
-def _noise(rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave) -> FloatArray:
-    """Standard error of the sums rows phi, float64 (m,), for fixed true numbers.
-
-    A report y of true cell x adds rows_y; its variance given x is E(rows_y^2 | x) - E(rows_y | x)^2.
-    """
-    squares = rows**2 @ report_rates(theta, mechanism) - onto_truth(rows, mechanism) ** 2 @ theta
-    return np.sqrt(np.maximum(squares / reports, _LEAST_ERROR**2))
-
-
-@dataclass(frozen=True, eq=False)
-class _Noise:
-    """The noise of sums over reports: standard errors, and the most that one report adds, up and down."""
-
-    std_error: FloatArray
-    up: FloatArray
-    down: FloatArray
-
-    @classmethod
-    def of(cls, rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave) -> Self:
-        """Return that of the sums rows phi, where rows are float64 (m, d + 2b)."""
-        expected = onto_truth(rows, mechanism)
-        up = rows.max(axis=1) - expected.min(axis=1)
-        down = expected.max(axis=1) - rows.min(axis=1)
-        least = np.maximum(up + down, _LEAST_ERROR) * _LEAST_ERROR
-        error = _noise(rows, theta, reports, mechanism)
-        return cls(error, np.maximum(up, least) / reports, np.maximum(down, least) / reports)
-
-    def beyond_normal(self, quantile: float) -> tuple[FloatArray, FloatArray]:
-        """Return what is added below and above a normal interval: errors upwards extend it downwards."""
-        variance = self.std_error**2
-        return reach_beyond_normal(variance, self.up, quantile), reach_beyond_normal(
-            variance, self.down, quantile
-        )
-
-    def interval(self, means: FloatArray, level: float) -> IntervalEnds:
-        """Return the interval of each mean at this level."""
-        low, high = unified_interval(means, self.std_error, level=level)
-        below, above = self.beyond_normal(quantile_of(level))
-        return IntervalEnds(low - below, high + above)
-
-    def excess(self, means: FloatArray) -> FloatArray:
-        """Return by how many standard errors of a normal the means are above 0."""
-        return normal_equivalent(means, self.std_error**2, self.up)
 
 
 def _unknown_places(
@@ -294,7 +245,7 @@ def _unknown_places(
     Source: Gasser, Sroka, Jennen-Steinmetz, "Residual variance and residual pattern in nonlinear regression"
     (Biometrika 73, 1986), for the sum of squares.
     """
-    noise = _noise(_beyond_neighbours(effect), theta, reports, mechanism)
+    noise = noise_of(_beyond_neighbours(effect), theta, reports, mechanism)
     squares = 2 / 3 * float((_beyond_neighbours(cells) ** 2 - noise**2).sum())
     return (mechanism.maximum - mechanism.minimum) / mechanism.steps * math.sqrt(max(0.0, squares) / 12)
 
@@ -307,7 +258,7 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 
 
 def _mean(
-    value: float, middle: float, noise: "_Noise", places: float, mechanism: SquareWave
+    value: float, middle: float, noise: NumberNoise, places: float, mechanism: SquareWave
 ) -> ScalarEstimate:
     error = math.hypot(float(noise.std_error[0]), places)
     down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
