@@ -37,12 +37,11 @@ def possible_cells(
     Pairs of cells in [0, d).
     """
     reports = round(float(counts.sum()))
-    expected = reports * mechanism.q
-    if mechanism.half_width > 0 and expected >= _LEAST_EXPECTED:
+    if mechanism.half_width > 0 and reports * mechanism.q >= _LEAST_EXPECTED:
         shares = [rank_of(level, reports) / reports for level in levels]
         try:
             loss = chi_square_loss(theta, counts / reports, reports, mechanism)
-            return quantile_cells(loss, shares, expected)
+            return quantile_cells(loss, shares)
         except np.linalg.LinAlgError:
             pass
     return binomial_cells(counts, mechanism, levels)

@@ -25,7 +25,8 @@ _LARGEST_TILT = 60.0
 def rank_of(level: float, reports: int) -> int:
     """Return k: the quantile of this level is between the k-th and the next of the ascending numbers.
 
-    So it is the k-th or the next by every definition, such as those of numpy, and 1 <= k < N unless N is 1.
+    That is so of the inverse of their distribution function, and of numpy's linear interpolation; 1 <= k < N
+    unless N is 1.
 
     Parameters
     ----------
