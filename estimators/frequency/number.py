@@ -14,16 +14,16 @@ from estimators.frequency.estimate import (
     count_reports,
 )
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.number_noise import NumberNoise, noise_of
-from estimators.frequency.number_quantiles import possible_cells
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
-from estimators.frequency.smoothed_em import (
+from estimators.frequency.numbers.noise import NumberNoise, noise_of
+from estimators.frequency.numbers.quantiles import possible_cells
+from estimators.frequency.numbers.smoothed_em import (
     onto_truth,
     report_rates,
     sensitivity,
     smoothed_em,
     smoothing_weight,
 )
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.krr import LARGEST_EPSILON
 from estimators.mechanisms.square_wave import SquareWave
 

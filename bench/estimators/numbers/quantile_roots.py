@@ -19,8 +19,8 @@ from bench.estimators.numbers.number_coverage import SHAPES, STEPS, numbers_of, 
 from estimators.frequency.intervals.quantile_cells import LARGEST_ROOT
 from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 from estimators.frequency.number import LEVELS
-from estimators.frequency.number_quantiles import chi_square_loss
-from estimators.frequency.smoothed_em import smoothed_em, smoothing_weight
+from estimators.frequency.numbers.quantiles import chi_square_loss
+from estimators.frequency.numbers.smoothed_em import smoothed_em, smoothing_weight
 from estimators.mechanisms.square_wave import SquareWave
 
 REPORTS = (10_000, 1_000_000)

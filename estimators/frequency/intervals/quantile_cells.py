@@ -7,10 +7,10 @@ import numpy as np
 
 from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 
-#: Largest accepted root of a likelihood ratio, z. It would be 1.96 were no distribution excluded. But noise can
-#: only raise empty cells, not lower them, so mass seems to be in a gap. Where a share next to a gap is within
-#: noise of the level, 1.96 covered the quantile in 80 to 92 % of 300 simulations of two numbers alone; 94 % of
-#: their roots, and of those of the .99 quantile of equal numbers, were below 2.7.
+#: Largest accepted root of a likelihood ratio, z. It would be 1.96 were no distribution excluded. But noise
+#: can only raise empty cells, not lower them, so mass seems to be in a gap. Where a share next to a gap is
+#: within noise of the level, 1.96 covered the quantile in 80 to 92 % of 300 simulations of two numbers alone;
+#: 94 % of their roots, and of those of the .99 quantile of equal numbers, were below 2.7.
 LARGEST_ROOT = 2.7
 _FIRST_DISTANCE = 4  # cells
 _EVERY = 8  # of these cells the first search begins with one
@@ -28,7 +28,7 @@ def quantile_cells(loss: QuadraticLoss, levels: Sequence[float]) -> list[tuple[i
     Without that condition the root of twice the excess would be a standard normal, as in any likelihood
     ratio. With it, it is mostly smaller, because noise that needs negative cells cannot be fitted, but larger
     next to gaps; and whole cells hold more than the test accepts. So most quantiles are covered more often
-    than 95 %. The loss is that of a normal: reports must be many (`number_quantiles`).
+    than 95 %. The loss is that of a normal: reports must be many (`numbers.quantiles`).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""No valid counts raise, and every figure of theirs is finite, in order and in range: a search over bad ones."""
+"""No valid counts raise, and all their figures are finite, in order and in range: a search over bad ones."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 16.0)
 
 
 def adversarial_counts(mechanism, rng):
-    """Counts of one cell, of both ends, alternate and steep ones, and of a few reports, each small and huge."""
+    """Counts of one cell, of both ends, alternate and steep ones, and those of a few reports."""
     width = mechanism.width
     cells, zeros = np.arange(width), np.zeros(width, np.int64)
     for chosen in ([0], [width - 1], [width // 2], [0, width - 1], [width // 2, width // 2 + 1]):
@@ -96,6 +96,6 @@ def test_counts_whose_equations_are_singular_have_intervals(monkeypatch):
     mechanism = SquareWave.from_epsilon(0.0, 1.0, 16, 1.0)
     counts = np.full(mechanism.width, 10_000, np.int64)
     usual = estimate_number(counts, mechanism).quantiles[4]
-    monkeypatch.setattr("estimators.frequency.number_quantiles.chi_square_loss", singular)
+    monkeypatch.setattr("estimators.frequency.numbers.quantiles.chi_square_loss", singular)
     found = estimate_number(counts, mechanism).quantiles[4]
     assert found.low <= usual.low < usual.high <= found.high

@@ -37,7 +37,7 @@ def test_quantile_is_between_the_number_of_its_rank_and_the_next(level, reports)
 
 
 def covered(numbers, epsilon, runs, seed):
-    """Share of the runs in which each quantile's interval holds it: the numbers are fixed, the noise is not."""
+    """Share of the runs in which each quantile's interval holds it; the numbers stay the same."""
     mechanism, rng = SquareWave.from_epsilon(0.0, 1.0, 256, epsilon), np.random.default_rng(seed)
     truth = np.bincount(mechanism.cells(numbers), minlength=256)
     held, columns = np.flatnonzero(truth), mechanism.channel.T / mechanism.channel.sum(axis=0)[:, None]

@@ -8,7 +8,7 @@ from estimators.arrays import FloatArray
 from estimators.frequency.intervals.binomial_cells import binomial_cells, rank_of
 from estimators.frequency.intervals.quantile_cells import quantile_cells
 from estimators.frequency.intervals.two_masses import QuadraticLoss
-from estimators.frequency.smoothed_em import information, onto_truth, report_rates
+from estimators.frequency.numbers.smoothed_em import information, onto_truth, report_rates
 from estimators.mechanisms.square_wave import SquareWave
 
 # Expected reports of every cell, whatever the numbers are, from which a chi-square of cells holds.

@@ -10,7 +10,7 @@ from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import quantile_of
 from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
 from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.smoothed_em import onto_truth, report_rates
+from estimators.frequency.numbers.smoothed_em import onto_truth, report_rates
 from estimators.mechanisms.square_wave import SquareWave
 
 _LEAST_ERROR = 1e-12
