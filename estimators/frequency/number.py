@@ -14,27 +14,25 @@ from estimators.frequency.estimate import (
     count_reports,
 )
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.quantile_cells import quantile_cells
-from estimators.frequency.intervals.two_masses import QuadraticLoss
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
-from estimators.frequency.smoothed_em import (
-    information,
+from estimators.frequency.numbers.noise import NumberNoise, noise_of
+from estimators.frequency.numbers.quantiles import possible_cells
+from estimators.frequency.numbers.smoothed_em import (
     onto_truth,
     report_rates,
     sensitivity,
     smoothed_em,
     smoothing_weight,
 )
+from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.krr import LARGEST_EPSILON
 from estimators.mechanisms.square_wave import SquareWave
 
 #: Quantiles of every estimate; others follow from its frequencies.
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-_LEAST_ERROR = 1e-12
 _PLANNED_STEPS = 64
-# How much less the intervals' step smooths than the estimate, over the root of the reports.
-_LESS_SMOOTHING = 30.0
+# How much less the intervals' step smooths than the estimate, over the root of the reports: of as many at
+# least, since of fewer what is left of the smoothing would be a bias of jagged distributions.
+_LESS_SMOOTHING, _LEAST_ROOT = 30.0, 300.0
 _RANGE_OF_NEIGHBOURS = 32
 
 
@@ -80,28 +78,28 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     weight = smoothing_weight(reports, mechanism)
     found = smoothed_em(shares, mechanism, weight)
     first, expected = found.frequency, report_rates(found.frequency, mechanism)
-    step = sensitivity(first, expected, mechanism, weight / (_LESS_SMOOTHING * math.sqrt(reports)))
+    less = _LESS_SMOOTHING * max(math.sqrt(reports), _LEAST_ROOT)
+    step = sensitivity(first, expected, mechanism, weight / less)
     corrected = first + step @ (shares - expected)
     effect = sensitivity(first, shares, mechanism, weight)
     effect = step + effect - onto_truth(step, mechanism) @ effect
     around = neighbour_weights(mechanism.steps)
-    error = _noise(around @ effect, first, reports, mechanism)
-    means = around @ corrected
-    low, high, for_all = shown_intervals(lambda level: unified_interval(means, error, level=level), first)
-    found_cells = quantile_cells(chi_square_loss(first, shares, reports, mechanism), LEVELS)
+    noise, means = NumberNoise.of(around @ effect, first, reports, mechanism), around @ corrected
+    low, high, for_all = shown_intervals(lambda level: noise.interval(means, level), first)
+    found_cells = possible_cells(counts.astype(np.float64), first, mechanism, LEVELS)
     centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
-    noise_of_mean = float(_noise((centres @ effect)[None], first, reports, mechanism)[0])
-    of_mean = math.hypot(noise_of_mean, _unknown_places(corrected, effect, first, reports, mechanism))
+    of_mean = NumberNoise.of((centres @ effect)[None], first, reports, mechanism)
+    places = _unknown_places(corrected, effect, first, reports, mechanism)
     return Estimate(
         estimator="ems",
         reports=reports,
         frequency=first,
-        std_error=error,
+        std_error=noise.std_error,
         low=low,
         high=high,
-        significant=benjamini_hochberg(normal_tail(means / error)),
+        significant=benjamini_hochberg(normal_tail(noise.excess(means))),
         diagnostics={"change": found.change, "bias": float(np.abs(means - around @ first).sum())},
-        mean=_mean(centres, first, corrected, of_mean, mechanism),
+        mean=_mean(float(centres @ first), float(centres @ corrected), of_mean, places, mechanism),
         quantiles=tuple(
             _quantile(level, first, cells, mechanism)
             for level, cells in zip(LEVELS, found_cells, strict=True)
@@ -197,7 +195,7 @@ def expected_median_error(mechanism: SquareWave, reports: int) -> float:
     weight = smoothing_weight(reports, mechanism) * (steps / mechanism.steps) ** 2
     even = np.full(steps, 1 / steps)
     effect = sensitivity(even, report_rates(even, coarse), coarse, weight)
-    return float(_noise(effect[: steps // 2].sum(axis=0)[None], even, reports, coarse)[0])
+    return float(noise_of(effect[: steps // 2].sum(axis=0)[None], even, reports, coarse)[0])
 
 
 def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
@@ -216,18 +214,9 @@ def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
     Fraction of the range, in (0, 1]; whole cells.
     """
     even = np.full(mechanism.steps, 1 / mechanism.steps)
-    loss = chi_square_loss(even, report_rates(even, mechanism), reports, mechanism)
-    ((first, last),) = quantile_cells(loss, (0.5,))
-    return (last + 1 - first) / mechanism.steps
-
-
-def _noise(rows: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave) -> FloatArray:
-    """Standard error of the sums rows phi, float64 (m,), for fixed true numbers.
-
-    A report y of true cell x adds rows_y; its variance given x is E(rows_y^2 | x) - E(rows_y | x)^2.
-    """
-    squares = rows**2 @ report_rates(theta, mechanism) - onto_truth(rows, mechanism) ** 2 @ theta
-    return np.sqrt(np.maximum(squares / reports, _LEAST_ERROR**2))
+    counts = reports * report_rates(even, mechanism)
+    ((first, last),) = possible_cells(counts, even, mechanism, (0.5,))
+    return max(last + 1 - first, 1) / mechanism.steps
 
 
 def _unknown_places(
@@ -256,7 +245,7 @@ def _unknown_places(
     Source: Gasser, Sroka, Jennen-Steinmetz, "Residual variance and residual pattern in nonlinear regression"
     (Biometrika 73, 1986), for the sum of squares.
     """
-    noise = _noise(_beyond_neighbours(effect), theta, reports, mechanism)
+    noise = noise_of(_beyond_neighbours(effect), theta, reports, mechanism)
     squares = 2 / 3 * float((_beyond_neighbours(cells) ** 2 - noise**2).sum())
     return (mechanism.maximum - mechanism.minimum) / mechanism.steps * math.sqrt(max(0.0, squares) / 12)
 
@@ -269,11 +258,12 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 
 
 def _mean(
-    centres: FloatArray, first: FloatArray, corrected: FloatArray, error: float, mechanism: SquareWave
+    value: float, middle: float, noise: NumberNoise, places: float, mechanism: SquareWave
 ) -> ScalarEstimate:
-    value, middle = float(centres @ first), float(centres @ corrected)
-    low = min(max(middle - QUANTILE_975 * error, mechanism.minimum), value)
-    high = max(min(middle + QUANTILE_975 * error, mechanism.maximum), value)
+    error = math.hypot(float(noise.std_error[0]), places)
+    down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
+    low = min(max(middle - float(down[0]), mechanism.minimum), value)
+    high = max(min(middle + float(up[0]), mechanism.maximum), value)
     return ScalarEstimate(value, error, low, high)
 
 
@@ -284,21 +274,3 @@ def _quantile(
     value = quantile(level, first, mechanism)
     low, high = mechanism.edges[cells[0]], mechanism.edges[cells[1] + 1]
     return QuantileEstimate(level, value, min(float(low), value), max(float(high), value))
-
-
-def chi_square_loss(
-    theta: FloatArray, shares: FloatArray, reports: int, mechanism: SquareWave
-) -> QuadraticLoss:
-    """Half the chi-square of the shares phi under other distributions, with the noise under theta.
-
-    For fixed true numbers N cov phi = diag(r) - P diag(theta) P', where P is the channel and r = P theta.
-    Adding r r' changes nothing, since all distributions sum to 1. With G = P' diag(1 / r) P and
-    M = diag(theta) - theta theta', P' (diag(r) - P M P')^-1 = (1 - G M)^-1 P' diag(1 / r).
-    """
-    rates = report_rates(theta, mechanism)
-    gram = information(1 / rates, mechanism)
-    right = np.column_stack([gram, onto_truth(shares / rates, mechanism)])
-    left = np.eye(mechanism.steps) - gram * theta + np.outer(gram @ theta, theta)
-    solved: FloatArray = reports * np.linalg.solve(left, right).astype(np.float64, copy=False)
-    hessian = solved[:, :-1]
-    return QuadraticLoss((hessian + hessian.T) / 2, solved[:, -1])

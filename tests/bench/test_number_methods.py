@@ -3,7 +3,7 @@
 import numpy as np
 
 from bench.estimators.numbers.number_methods import METHODS, distances, published
-from estimators.frequency.smoothed_em import report_rates
+from estimators.frequency.numbers.smoothed_em import report_rates
 from estimators.mechanisms.square_wave import SquareWave
 
 

@@ -3,33 +3,35 @@
 import numpy as np
 
 from bench.estimators.numbers import quantile_roots
-from bench.estimators.numbers.number_coverage import LEVELS, STEPS, numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import STEPS, numbers_of, report_counts_of
 from bench.estimators.numbers.quantile_roots import roots_at_truth, roots_table
-from estimators.frequency.intervals.quantile_cells import largest_root
-from estimators.frequency.number import estimate_number
+from estimators.frequency.intervals import quantile_cells
+from estimators.frequency.number import LEVELS, estimate_number
 from estimators.mechanisms.square_wave import SquareWave
 
 
-def test_interval_has_the_true_cell_where_its_root_is_below_the_limit():
+def test_interval_has_the_true_cell_where_its_root_is_below_the_limit(monkeypatch):
+    """With a limit so low that the sample has misses, too."""
+    limit = 1.96
+    monkeypatch.setattr(quantile_cells, "LARGEST_ROOT", limit)
     reports, epsilon, shape, runs = 10_000, 4.0, "air time", 6
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_of(shape, reports)
     truth = np.bincount(mechanism.cells(numbers), minlength=STEPS)
     quantiles, rng = np.quantile(numbers, LEVELS), np.random.default_rng(1)
     roots = roots_at_truth(reports, epsilon, shape, runs)
-    limits = np.array([largest_root(level) for level in LEVELS])
     for run in range(runs):
         found = estimate_number(report_counts_of(truth, mechanism, rng), mechanism)
         levels = {each.level: each for each in found.quantiles}
         cells = [levels[level] for level in LEVELS]
         covers = [each.low <= q <= each.high for each, q in zip(cells, quantiles, strict=True)]
-        assert covers == (roots[run] <= limits).tolist()
-    assert (roots > limits).any()  # the sample has misses, too
+        assert covers == (roots[run] <= limit).tolist()
+    assert (roots > limit).any()
 
 
 def test_table_counts_what_each_limit_covers(monkeypatch):
-    monkeypatch.setattr(quantile_roots, "roots_at_truth", lambda *case: np.array([[0.0] * 7, [1.7] * 7]))
+    monkeypatch.setattr(quantile_roots, "roots_at_truth", lambda *case: np.array([[0.0] * 9, [1.7] * 9]))
     lines = roots_table(2).splitlines()
-    assert lines[0].startswith("48 cases of 7 quantiles, 2 runs each. The likeliest")
-    assert lines[4] == "| as used: 1.96, and 2.4 at .01 and .99 | 100.0 % | 100.0 % | 0.0 % |"
+    assert lines[0].startswith("72 cases of 9 quantiles, 2 runs each. The likeliest")
+    assert lines[4] == "| as used: 2.7 | 100.0 % | 100.0 % | 0.0 % |"
     assert lines[-1] == "| 1.35 | 50.0 % | 50.0 % | 100.0 % |"
     assert "in 50 %" in lines[0]

@@ -7,9 +7,9 @@ import numpy as np
 
 from estimators.decoding.hashed.decode import decode_hashed
 from estimators.frequency.number import estimate_number
+from estimators.frequency.numbers.smoothed_em import report_rates
 from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.frequency.pairs.table import reported
-from estimators.frequency.smoothed_em import report_rates
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave

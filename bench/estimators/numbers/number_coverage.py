@@ -4,7 +4,8 @@
 
 The true numbers of a cell stay the same in all its runs; only the noise of the randomization is drawn anew.
 Jagged shapes are air times of real flights; numbers of which two fifths are rounded to a tenth of the range;
-and steps with independent shares, of a relative standard deviation of 1.4.
+steps with independent shares, of a relative standard deviation of 1.4; log-normal and Zipf's numbers, which
+leave most steps nearly empty; three numbers alone; and one, in the first step.
 """
 
 import json
@@ -18,16 +19,17 @@ from numpy.typing import NDArray
 from deploy.demo.flights import AIR_MINUTES, load_flights
 from estimators.arrays import FloatArray
 from estimators.frequency.estimate import Estimate
-from estimators.frequency.number import estimate_number, neighbour_weights
+from estimators.frequency.number import LEVELS, estimate_number, neighbour_weights
 from estimators.mechanisms.square_wave import SquareWave
 
-REPORTS = (10_000, 100_000, 300_000, 1_000_000)
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
+REPORTS = (100, 1_000, 10_000, 100_000, 1_000_000)
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 SMOOTH = ("Beta(5, 2)", "uniform", "two peaks", "exponential", "normal")
-JAGGED = ("air time", "rounded", "unequal steps")
+JAGGED = ("air time", "rounded", "unequal steps", "log-normal", "Zipf", "three atoms", "one end")
 SHAPES = (*SMOOTH, *JAGGED)
-LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 NAMES = ("step", "mean", *(f"{level:g}" for level in LEVELS))
+#: All steps at once, and false discoveries.
+FAMILIES = ("all steps", "false")
 STEPS = 256
 RUNS = 100
 #: Runs of the cells whose mean is covered least: of so many cells chance alone takes one to 89 % in 100 runs.
@@ -40,7 +42,8 @@ class NumberCell:
     """One cell of the grid: coverage, and mean absolute errors and widths, as fractions of the range.
 
     `covered` has the histogram's steps, the mean and each quantile; `errors` and `widths` the mean and each
-    quantile. `distance` is W1 between the estimated and the true distribution.
+    quantile. `distance` is W1 between the estimated and the true distribution. `together` is the share of the
+    runs whose intervals for all steps hold all, `false` the mean share of false discoveries.
     """
 
     reports: int
@@ -50,6 +53,8 @@ class NumberCell:
     errors: tuple[float, ...]
     widths: tuple[float, ...]
     distance: float
+    together: float
+    false: float
 
 
 def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
@@ -73,6 +78,14 @@ def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
         case "rounded":
             exact = np.clip(rng.normal(0.45, 0.2, size), 0, 1)
             drawn = np.where(rng.random(size) < 0.4, np.round(exact, 1), exact)
+        case "log-normal":
+            drawn = rng.lognormal(np.log(0.05), 1.0, size)
+        case "Zipf":
+            drawn = (np.minimum(rng.zipf(1.5, size), STEPS) - 0.5) / STEPS
+        case "three atoms":
+            drawn = rng.choice([0.1, 0.5, 0.77], size, p=[0.3, 0.6, 0.1])
+        case "one end":
+            drawn = np.full(size, 0.001)
         case _:
             cells = rng.choice(STEPS, size, p=rng.dirichlet(np.full(STEPS, 0.5)))
             drawn = (cells + rng.random(size)) / STEPS
@@ -111,6 +124,14 @@ def covered_steps(found: Estimate, shares: FloatArray) -> float:
     return float(shares @ ((found.low <= true) & (true <= found.high)))
 
 
+def families(found: Estimate, shares: FloatArray) -> tuple[bool, float]:
+    """Whether the intervals for all steps hold all, and the share of discoveries around which nothing is."""
+    true = neighbour_weights(len(shares)) @ shares
+    ends = found.for_all
+    held = ends is not None and bool(((ends.low <= true) & (true <= ends.high)).all())
+    return held, float((found.significant & (true == 0)).sum()) / max(1, int(found.significant.sum()))
+
+
 def number_cell(reports: int, epsilon: float, shape: str, runs: int = RUNS, seed: int = 1) -> NumberCell:
     """Simulate one population under one mechanism; `seed` is of the noise."""
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_of(shape, reports)
@@ -118,15 +139,19 @@ def number_cell(reports: int, epsilon: float, shape: str, runs: int = RUNS, seed
     shares = truth / reports
     mean, quantiles = float(numbers.mean()), np.quantile(numbers, LEVELS)
     rng, found, distances, steps = np.random.default_rng(seed), [], [], []
+    of_all = []
     for _ in range(runs):
         result = estimate_number(report_counts_of(truth, mechanism, rng), mechanism)
         found.append(judged(result, mean, quantiles))
         distances.append(float(np.abs((result.frequency - shares).cumsum()).mean()))
         steps.append(covered_steps(result, shares))
+        of_all.append(families(result, shares))
     held, errors, widths = np.mean(found, axis=0).T.tolist()
     covered = (float(np.mean(steps)), *held)
+    together, false = np.mean(of_all, axis=0).tolist()
+    distance = float(np.mean(distances))
     return NumberCell(
-        reports, epsilon, shape, covered, tuple(errors), tuple(widths), float(np.mean(distances))
+        reports, epsilon, shape, covered, tuple(errors), tuple(widths), distance, together, false
     )
 
 
@@ -155,11 +180,11 @@ def number_table(cells: list[NumberCell]) -> str:
     """Markdown: percent covered of steps, the mean and each quantile by shape, then errors and widths."""
     lines = []
     for shape in dict.fromkeys(one.shape for one in cells):
-        lines += [f"Covered, {shape}:", "", f"| N | epsilon | {' | '.join(NAMES)} |"]
-        lines.append("|---:|---:|" + "---:|" * len(NAMES))
+        lines += [f"Covered, {shape}:", "", f"| N | epsilon | {' | '.join((*NAMES, *FAMILIES))} |"]
+        lines.append("|---:|---:|" + "---:|" * (len(NAMES) + len(FAMILIES)))
         for one in cells:
             if one.shape == shape:
-                figures = " | ".join(f"{100 * each:.0f}" for each in one.covered)
+                figures = " | ".join(f"{100 * each:.0f}" for each in (*one.covered, one.together, one.false))
                 lines.append(f"| {one.reports:,} | {one.epsilon:g} | {figures} |")
         lines.append("")
     for name, shapes in (("smooth", SMOOTH), ("jagged", JAGGED)):

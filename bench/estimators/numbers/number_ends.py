@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from bench.estimators.numbers.number_coverage import LEVELS, judged, report_counts_of
+from bench.estimators.numbers.number_coverage import judged, report_counts_of
 from estimators.arrays import FloatArray
-from estimators.frequency.number import estimate_number, unbiased_mean
+from estimators.frequency.number import LEVELS, estimate_number, unbiased_mean
 from estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 256

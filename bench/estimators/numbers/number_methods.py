@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
 from estimators.arrays import FloatArray
-from estimators.frequency.smoothed_em import onto_truth, report_rates, smoothed_em, smoothing_weight
+from estimators.frequency.numbers.smoothed_em import onto_truth, report_rates, smoothed_em, smoothing_weight
 from estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 256

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.intervals.quantile_cells import largest_root, quantile_cells
+from estimators.frequency.intervals.quantile_cells import LARGEST_ROOT, quantile_cells
 from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 from estimators.mechanisms.square_wave import SquareWave
 
@@ -29,7 +29,7 @@ def accepted(loss, level):
     def ratio(cells):
         return 2 * (loss.of(minimize_with_mass(pivoted, cells, level, every)[0]) - loss.of(likeliest))
 
-    limit = largest_root(level) ** 2
+    limit = LARGEST_ROOT**2
     first = next(n for n in range(1, steps + 1) if below[n] >= level or (n < steps and ratio(n) <= limit))
     last = next(n for n in range(steps - 1, -1, -1) if below[n] <= level or ratio(n) <= limit)
     return first - 1, last

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.smoothed_em import (
+from estimators.frequency.numbers.smoothed_em import (
     TOLERANCE,
     onto_truth,
     report_rates,

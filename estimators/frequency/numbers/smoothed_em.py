@@ -23,6 +23,7 @@ FULL_REPORTS = 425_000
 _FIRST_STEPS = 50
 _MOST_ROUNDS = 60
 _LONGEST_STEP = 6.0  # of the logarithm of a frequency
+_LEAST_FREQUENCY = 1e-100  # so that its logarithm exists
 _PARTS = (1.0, 0.5, 0.25, 0.125)
 
 
@@ -118,8 +119,7 @@ def sensitivity(theta: FloatArray, shares: FloatArray, mechanism: SquareWave, we
     float64 array (d, d + 2b).
     """
     by_shares = _smooth(theta[:, None] * mechanism.channel.T / report_rates(theta, mechanism), weight)
-    solved = np.linalg.solve(_one_minus_jacobian(theta, shares, mechanism, weight), by_shares)
-    return solved.astype(np.float64, copy=False)
+    return _solved(_one_minus_jacobian(theta, shares, mechanism, weight), by_shares)
 
 
 def report_rates(theta: FloatArray, mechanism: SquareWave) -> FloatArray:
@@ -209,7 +209,7 @@ def _closer(
     """
     direction = _newton(theta, shares, mechanism, weight)
     for part in _PARTS:
-        newer: FloatArray = theta * np.exp(part * direction)
+        newer: FloatArray = np.maximum(theta * np.exp(part * direction), _LEAST_FREQUENCY)
         newer /= newer.sum()
         if _change(newer, shares, mechanism, weight) < (1 - part / 10) * change:
             return newer
@@ -221,10 +221,18 @@ def _newton(theta: FloatArray, shares: FloatArray, mechanism: SquareWave, weight
     after = _steps(theta, shares, mechanism, weight, 1)
     jacobian = np.eye(mechanism.steps) - _one_minus_jacobian(theta, shares, mechanism, weight)
     matrix = np.eye(mechanism.steps) - jacobian * theta / after[:, None]
-    solved = np.linalg.solve(matrix, np.log(after / theta))
-    direction: FloatArray = solved.astype(np.float64, copy=False)
+    direction = _solved(matrix, np.log(after / theta))
     direction *= min(1, _LONGEST_STEP / max(float(np.abs(direction).max()), _LONGEST_STEP))
     return direction
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve the equations; where they are singular, in the least squares."""
+    try:
+        found = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        found = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return found.astype(np.float64, copy=False)
 
 
 def _one_minus_jacobian(
