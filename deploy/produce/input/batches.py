@@ -181,11 +181,12 @@ class InputBatches:
         return InputBatch(gathered.values, clients, place.progress(), times)
 
     def _skip(self, place: Place, fault: str) -> None:
+        """Skip a line. A record counts as one: this message does not depend on line ends in values."""
         if self.is_strict:
             raise _stopped(place, fault)
         self.skipped += 1
         if self.skipped <= PRINTED_LINES:
-            click.echo(f"line {place.lines + 1} skipped: {fault}", err=True)
+            click.echo(f"line {place.records + 1} skipped: {fault}", err=True)
 
 
 def _stopped(place: Place, fault: str) -> LineError:

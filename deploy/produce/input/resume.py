@@ -29,6 +29,7 @@ class Place:
     Attributes
     ----------
     bytes_done, lines : before it; a line without its end is not counted yet.
+    records : before it, the header included; unlike lines, they do not depend on line ends in values.
     key : of stored progress; empty if none is stored.
     """
 
@@ -37,6 +38,7 @@ class Place:
     def __init__(self) -> None:
         self.bytes_done = 0
         self.lines = 0
+        self.records = 0
 
     @property
     def begins_within_line(self) -> bool:
@@ -53,6 +55,7 @@ class Place:
         """Move past lines that became a report, or did not; the last may be a piece of a line."""
         self.bytes_done += len(data)
         self.lines += data.count(b"\n")
+        self.records += data.endswith(b"\n")
 
     def progress(self) -> InputProgress | None:
         """Return the progress to store; None if there is none."""
@@ -105,20 +108,21 @@ class FilePlace(Place):
         if has_end:
             self._line_start = None
 
-    def skip(self, bytes_done: int, lines: int) -> None:
-        """Move from the start past these bytes and lines, if the file has so many."""
+    def skip(self, bytes_done: int, records: int) -> None:
+        """Move from the start past these bytes and records, if the file has so many."""
         self.rewind()
         while self.bytes_done < bytes_done and (data := self.file.read_up_to(bytes_done - self.bytes_done)):
             self._digest.update(data)
             self.bytes_done += len(data)
+            self.lines += data.count(b"\n")
             self._last = data[-1:]
-        self.lines = lines
+        self.records = records
 
     def progress(self) -> InputProgress:
         """Return the progress to store."""
         if self._line_start is not None:
             return self._line_start
-        return InputProgress(self.file.inode, self.bytes_done, self.lines, self._digest.digest())
+        return InputProgress(self.file.inode, self.bytes_done, self.records, self._digest.digest())
 
 
 class ResumePoints:
@@ -168,7 +172,7 @@ class ResumePoints:
             click.echo("the input has changed since a run was interrupted: starting at line 1", err=True)
             return self.start(file)
         nothing = ", nothing left" if place.bytes_done >= file.size else ""
-        click.echo(f"resuming at line {place.lines + 1 + place.begins_within_line}{nothing}", err=True)
+        click.echo(f"resuming at line {place.records + 1 + place.begins_within_line}{nothing}", err=True)
         return place
 
     def expect_mending(self, key: str) -> None:
