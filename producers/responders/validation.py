@@ -182,8 +182,9 @@ def numbers(what: str, given: object) -> NDArray[np.float64]:
             return given.astype(np.float64)
     is_one = is_number(given) or is_missing(given)
     listed: list[Any] = [given] if is_one else _listed(what, given, "a number", "numbers")
-    if set(map(type, listed)) <= {float}:
-        return np.array(listed, np.float64)
+    with suppress(OverflowError):
+        if set(map(type, listed)) <= {int, float}:
+            return np.array(listed, np.float64)
     if not all(is_number(item) or is_missing(item) for item in listed):
         got = _types(item for item in listed if not (is_number(item) or is_missing(item)))
         raise TypeError(f"{what} must be numbers, got {got}; convert them: float('9')")

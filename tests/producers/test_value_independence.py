@@ -131,7 +131,7 @@ def test_what_stands_for_a_missing_value_is_unknown():
 
 @pytest.mark.parametrize("both", [["a"], np.array(["a"])])
 def test_values_are_not_their_own_clients(both):
-    """Three values would be three cohorts, in clear. One text is no proof: two equal ones may be one object."""
+    """Three values would be three cohorts, in clear. Equal texts may be one object: not refused."""
     with pytest.raises(ValueError, match=r"^clients must be other than the values, got one list for both: "):
         randomization().submissions("bloom", both, both)
     assert len(list(randomization().submissions("bloom", "a", "a"))) == 1
