@@ -1,5 +1,6 @@
 """Whatever values a program reports or records, the same leaves but for the noisy bits of the reports."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edge.intake.acceptance import check_upload, group_terms
 from producers.budget.allowance import Allowance
 from producers.pipeline.recording.event_buffer import Events
 from producers.randomization.secret import load_secret
 from producers.responders.single_value import value_rule
 from producers.responders.validation import integers, numbers, texts
+from producers.transport.edge.upload_of_pack import upload_of
 from producers.wire import decode
 from tests.support.producers.any_values import (
     COLLECTIONS,
@@ -82,25 +85,28 @@ VALUES = {
 
 
 def test_packs_and_receipts_are_the_same_whatever_the_values(make, kafka, tmp_path, caplog):
-    """Reported and recorded: sizes, cohorts and windows of packs, counters and log lines."""
+    """Reported and recorded: sizes, cohorts and windows of packs and uploads, counters and log lines."""
     load_secret(tmp_path / "secret")
     caplog.clear()
-    found = []
+    now, found = time.time(), []
+    asked = [replace(COLLECTIONS[name], grace_seconds=3600) for name in VALUES]
+    terms = group_terms(asked, 0.0)
     for which in (0, 1):
-        allowances = [Allowance(COLLECTIONS[name], None, reports_per_window=5) for name in VALUES]
+        allowances = [Allowance(each, None, reports_per_window=5) for each in asked]
         target = make(*allowances, data_dir=tmp_path / str(which), secret_file=tmp_path / "secret")
-        receipts = [target.report(name, both[which], CLIENTS, TIMES) for name, both in VALUES.items()]
+        receipts = [target.report(name, both[which], CLIENTS, now) for name, both in VALUES.items()]
         for name, both in VALUES.items():
             for value, client in zip(both[which], CLIENTS, strict=True):
-                target.record(name, value, client, at=0)
+                target.record(name, value, client, at=now)
         target.flush()
-        packs = sorted(
-            (pack.fingerprint, pack.cohort, pack.window_start, pack.reports, len(record["value"]))
-            for record in kafka.sent
-            for pack in [decode(record["value"])]
+        packs = [decode(record["value"]) for record in kafka.sent]
+        assert not any(check_upload(upload_of(pack), terms, now).rejected for pack in packs)
+        sizes = sorted(
+            (pack.fingerprint, pack.cohort, pack.window_start, pack.reports, len(upload_of(pack)))
+            for pack in packs
         )
         counters = replace(target.counters(), backlog=None)
-        found.append((receipts, packs, counters, list(caplog.messages)))
+        found.append((receipts, sizes, counters, list(caplog.messages)))
         kafka.sent.clear()
         caplog.clear()
     assert found[0] == found[1]
