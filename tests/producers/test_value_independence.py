@@ -16,7 +16,7 @@ from producers.responders.single_value import value_rule
 from producers.responders.validation import integers, numbers, texts
 from producers.transport.edge.upload_of_pack import upload_of
 from producers.wire import decode
-from tests.support.producers.any_values import (
+from tests.support.producers.recording.any_values import (
     COLLECTIONS,
     MISSING,
     NUMBERS,

@@ -22,7 +22,7 @@ from deploy.produce.input.resume import Place
 from deploy.produce.input.source import LineError
 from deploy.produce.input.values import takes_several, takes_two, value_reader
 from tests.support.deploy.input_fakes import Pieces
-from tests.support.producers.any_values import COLLECTIONS, TEXTS, randomization, seen
+from tests.support.producers.recording.any_values import COLLECTIONS, TEXTS, randomization, seen
 
 LINES = 4
 CLIENTS = ["ann", "ben", "", "ann"]  # the third line is skipped
