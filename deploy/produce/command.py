@@ -1,6 +1,7 @@
 """`deniable produce`."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +29,8 @@ from producers.config import ProducerConfig
 from producers.randomization.secret import secret_of
 from producers.responders.batch import PART_BYTES, QUEUED_BYTES
 from producers.wire import mechanism_number, report_bytes
+
+SHOWN = {"--clients": "a cohort and limits of each client", "--time-field": "the window of each event"}
 
 
 @click.command()
@@ -85,9 +88,7 @@ from producers.wire import mechanism_number, report_bytes
 @metrics_listen_option
 @config_option
 @servers_option
-@click.pass_context
 def produce(
-    context: click.Context,
     collection: str,
     stream: BinaryIO,
     follow: bool,
@@ -110,7 +111,8 @@ def produce(
     After a kill, or if Kafka stays away, the same command resumes where the run ended and sends no line
     twice; after a complete run, it sends the file again. While Kafka is away, reports are kept; the exit
     status is 1 if it does not return within a minute of the end. Reports refused by client limits, and lines
-    that lack a field, are counted and listed at the end.
+    without a client or time, are counted and listed at the end. A line that a value may have broken stops the
+    run with its number: mend it, and the same command resumes there.
 
     Example: deniable produce carrier --input f.csv --field carrier --no-clients
     """
@@ -138,6 +140,7 @@ def produce(
             if second_field is None
             else f"{collection} is no pair of fields: it takes no --second-field"
         )
+    check_value_fields([field, second_field], {"--clients": clients, "--time-field": time_field})
     if second_field == field:
         first, second = (each.name for each in asked.fields)
         raise click.UsageError(
@@ -167,7 +170,6 @@ def produce(
         ),
         metrics_port=metrics_port,
         metrics_listen=metrics_listen,
-        logs_unknown=context.find_root().params["verbose"],
         unknown=UnknownValues(
             asked,
             field,
@@ -176,6 +178,16 @@ def produce(
             is_strict=strict,
         ),
     )
+
+
+def check_value_fields(values: Sequence[str | None], others: Mapping[str, str | None]) -> None:
+    """Raise UsageError if an option whose field shows in what is sent names the field of a value."""
+    for option, name in others.items():
+        if name is not None and name in values:
+            raise click.UsageError(
+                f"{option} must name another field than that of the value, got '{name}' for both: reports "
+                f"show {SHOWN[option]} without noise, so each value could be seen"
+            )
 
 
 def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:

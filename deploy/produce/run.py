@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 import click
-import structlog
 
 from aggregator.history.periods import number_of
 from deploy.cli.signals import handle, leave_at_once
 from deploy.produce.input.batches import InputBatch, InputBatches
 from deploy.produce.input.inputs import Inputs
-from deploy.produce.input.source import FeedError
+from deploy.produce.input.source import FeedError, LineError
 from deploy.produce.input_producer import InputProducer
 from deploy.produce.timing import DEFAULT, RunTiming
 from deploy.produce.unknown_values import UnknownValues
@@ -28,8 +27,6 @@ WAITING = (
     "this folder sends what is kept"
 )
 
-_log = structlog.get_logger(__name__)
-
 
 def run_produce(
     config: ProducerConfig,
@@ -37,7 +34,6 @@ def run_produce(
     feed: InputBatches,
     *,
     metrics_port: int | None,
-    logs_unknown: bool,
     unknown: UnknownValues,
     metrics_listen: tuple[str, int] | None = None,
     timing: RunTiming = DEFAULT,
@@ -53,7 +49,6 @@ def run_produce(
     inputs, feed : what to read, and how.
     metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
     metrics_listen : address and port that serve them to other machines, too.
-    logs_unknown : whether to log how many values the collection does not know: a true count.
     unknown : says in coarse words, at a terminal, how many values the collection does not list.
     timing : of the run's waits.
 
@@ -63,7 +58,7 @@ def run_produce(
     and StoreError if the producer's folder cannot be used.
     """
     began, producer, waits = time.monotonic(), InputProducer(config), WaitView(timing)
-    patience, is_whole = timing.stop, False
+    patience, is_whole, is_to_mend = timing.stop, False, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
     run = ProduceRun(producer, collection, feed, inputs, waits, unknown, timing, config.receiver)
     try:
@@ -72,12 +67,17 @@ def run_produce(
             patience = 0.0
             run.drain()
         is_whole = True
+    except LineError:
+        is_to_mend = True
+        raise
     finally:
         with one_more_interrupt_ends():
             if patience and producer.counters().is_budget_store_away:
                 click.echo(uncharged_notice(producer.reasons_not_ready(), inputs.key), err=True)
                 patience = timing.uncharged
             close(producer, patience, waits, config.receiver)
+            if is_to_mend:
+                inputs.expect_mending()
         counters = producer.counters()
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
@@ -88,8 +88,6 @@ def run_produce(
             click.echo(notice, err=True)
         if sentence := unknown.summary():
             click.echo(sentence, err=True)
-        if logs_unknown:
-            _log.info("values that the collection does not know", count=producer.unknown()[collection])
     inputs.forget_progress()
 
 

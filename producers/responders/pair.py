@@ -1,6 +1,8 @@
 """Responders of pairs: each of two texts to its bucket, and both into one report."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +16,85 @@ from producers.randomization.secret import Secret
 from producers.responders.batch import Batch, Responses, chunks
 from producers.responders.buckets import UNKNOWN, Buckets
 from producers.responders.rappor import HotResponder
-from producers.responders.validation import clients_of, text_pairs
+from producers.responders.validation import MISSING_TEXT, clients_of, has_list, is_missing, texts
 from producers.wire import bucket_dtype
 
 NUMBER_BYTES = 16  # of the two numbers of a pair
+
+
+def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[str]]:
+    """Return values that are pairs of texts, as the first texts and the second ones.
+
+    Parameters
+    ----------
+    collection : a pair of fields.
+    given : one tuple or list of two texts, or a list, tuple or one-dimensional array of such.
+
+    Raises
+    ------
+    TypeError if it is or holds anything else, as `no_pair` says.
+    """
+    several = f", or [{example_pair(collection)}] for several"
+    as_list = "; .tolist() makes such a list" if has_list(given) else ""
+    if _is_one_pair(given):
+        listed: list[Any] = [given]
+    elif isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1):
+        listed = list(given)
+    else:
+        raise no_pair(collection, given, several + as_list)
+    for item in listed:
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise no_pair(collection, item, several)
+    firsts, seconds = [item[0] for item in listed], [item[1] for item in listed]
+    try:
+        return texts("", firsts), texts("", seconds)
+    except TypeError:
+        raise no_pair(collection, next(pair for pair in listed if not _are_texts(pair)), several) from None
+
+
+def text_pair(collection: Collection, value: object) -> tuple[str, str]:
+    """Return one pair of texts as a tuple of type `str` itself; TypeError as `no_pair` says if it is none."""
+    pair = tuple(value) if isinstance(value, tuple | list) else ()
+    if len(pair) != 2 or not _are_texts(pair):
+        raise no_pair(collection, value)
+    first, second = (MISSING_TEXT if is_missing(item) else str.__str__(item) for item in pair)
+    return first, second
+
+
+def no_pair(collection: Collection, given: object, several: str = "") -> TypeError:
+    """Return the error of what is no pair of texts: both fields, the types given, and what would be one.
+
+    Parameters
+    ----------
+    collection : a pair of fields.
+    given : only its type is shown, or those of two items, or the number of other items.
+    several : how to give several values, where that is possible.
+    """
+    kind = type(given).__name__
+    if isinstance(given, tuple | list):
+        kinds = [type(item).__name__ for item in given]
+        kind += f" of {' and '.join(kinds)}" if len(kinds) == 2 else f" of {len(kinds)}"
+    names = ", ".join(field.name for field in collection.fields)
+    return TypeError(
+        f"a value of {collection.name} must be a tuple or list of two texts, ({names}), got {kind}; "
+        f"for example {example_pair(collection)}{several}"
+    )
+
+
+def example_pair(collection: Collection) -> tuple[str, ...]:
+    """Return the first value that the collection file lists for each field, whatever is reported."""
+    return tuple(field.values[0] for field in collection.fields)
+
+
+def _is_one_pair(given: object) -> bool:
+    """Whether it is meant as one pair: several contain no text themselves, nor a missing one, but pairs."""
+    if not isinstance(given, tuple | list) or any(isinstance(item, tuple | list) for item in given[:2]):
+        return False
+    return any(isinstance(item, str) or is_missing(item) for item in given[:2])
+
+
+def _are_texts(items: Iterable[object]) -> bool:
+    return all(isinstance(item, str) or is_missing(item) for item in items)
 
 
 class FieldBuckets:

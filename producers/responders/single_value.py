@@ -1,9 +1,9 @@
 """Check the one value of a call that records an event, and its client and time, in less than a microsecond.
 
-As in `validation`, only types are checked, and no message contains a value, a client or a time.
+As in `validation`, only types are checked, missing values are unknown ones, and no message contains a value,
+a client or a time.
 """
 
-import math
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
-from producers.responders.validation import text_pair
+from producers.responders.pair import text_pair
+from producers.responders.validation import MISSING_TEXT, is_missing, is_number, nearest_float, whole
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def value_rule(collection: Collection) -> ValueRule:
         return ValueRule(float, lambda value: number(what, value))
     if isinstance(mechanism, KRR | LongitudinalKRR) and not collection.values:
         return ValueRule(int, lambda value: _integer(what, value))
-    return ValueRule(str, lambda value: text(what, value))
+    return ValueRule(str, lambda value: _value_text(what, value))
 
 
 def text(what: str, value: object) -> str:
@@ -60,26 +61,34 @@ def text(what: str, value: object) -> str:
     return str.__str__(value)
 
 
+def _value_text(what: str, value: object) -> str:
+    return MISSING_TEXT if is_missing(value) else text(what, value)
+
+
 def _integer(what: str, value: object) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+    if not (is_number(value) or is_missing(value)):
         raise TypeError(f"{what} must be an integer, got {type(value).__name__}; convert it: int('9')")
-    return int(value)
+    return whole(value)
 
 
 def number(what: str, value: object) -> float:
-    """Return a number as one of type `float` itself, infinite beyond its range; TypeError if it is none."""
-    if not isinstance(value, float | int | np.integer | np.floating) or isinstance(value, bool):
+    """Return a number as one of type `float` itself, infinite beyond its range, NaN if it is missing.
+
+    Raises
+    ------
+    TypeError if it is no number.
+    """
+    if not (is_number(value) or is_missing(value)):
         raise TypeError(f"{what} must be a number, got {type(value).__name__}; convert it: float('9')")
-    try:
-        return float.__float__(value) if isinstance(value, float) else float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return nearest_float(value)
 
 
 def _text_set(what: str, value: object) -> tuple[str, ...]:
+    if is_missing(value):
+        return (MISSING_TEXT,)
     if not isinstance(value, AbstractSet | list | tuple):
         raise TypeError(f"{what} must be a set, list or tuple of text, got {type(value).__name__}")
-    return tuple(text(f"each item of {what}", item) for item in tuple(value))
+    return tuple(_value_text(f"each item of {what}", item) for item in tuple(value))
 
 
 def unix_seconds(at: object) -> float:

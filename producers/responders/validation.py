@@ -1,22 +1,24 @@
 """Validate the arguments of a report before anything is randomized.
 
-Checks concern types and numbers of items; the content of a text or integer is never a reason to refuse it. No
-message contains a value, a client or a time.
+Checks concern types and numbers of items; which value it is is never a reason to refuse one. A missing value,
+such as None, NaN or pandas' NA in a column, is one that the collection does not know. No message contains a
+value, a client or a time.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias, cast
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
 from estimators.mechanisms.hashing.distinct_texts import numbered
 from producers.wire import MAX_WINDOW_START
 
 #: One value: text, a number, or a set of text.
-EventValue: TypeAlias = str | float | np.integer | np.floating | AbstractSet[str] | Sequence[str]
+EventValue: TypeAlias = str | float | np.integer | np.floating | AbstractSet[str] | Sequence[str] | None
 #: Unix seconds of one event; None for now.
 EventTime: TypeAlias = float | np.integer | np.floating | None
 #: One value, or several: text, numbers, or sets of text.
@@ -42,11 +44,21 @@ Times: TypeAlias = (
     float | np.integer | np.floating | Sequence[float] | NDArray[np.integer] | NDArray[np.floating] | None
 )
 
-_BEYOND = 2**1023  # any range ends below it, and a float holds it
+MISSING_TEXT = "\ufffd"  # stands for a missing text
+MISSING_INTEGER = -1  # stands for a missing integer, and for a number that is none; no collection lists it
+
+
+def is_missing(item: object) -> bool:
+    """Whether this stands for a missing value: None, NaN, numpy's masked, pandas' NA and NaT."""
+    if item is None or item is np.ma.masked:
+        return True
+    if isinstance(item, float | np.floating):
+        return bool(item != item)
+    return type(item).__name__ in ("NAType", "NaTType")
 
 
 def texts(what: str, given: object) -> list[str]:
-    """Return texts, given as one or a list, tuple or one-dimensional array of them.
+    """Return texts, given as one or a list, tuple or one-dimensional array of them; missing ones are unknown.
 
     Raises
     ------
@@ -54,23 +66,21 @@ def texts(what: str, given: object) -> list[str]:
     """
     if isinstance(given, str):
         return [given]
-    listed = _listed(what, given, "text", "text")
-    _check_texts(what, listed)
-    return listed
+    listed = [given] if is_missing(given) else _listed(what, given, "text", "text")
+    return _as_texts(what, listed)
 
 
 def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     """Like `texts`, but return each distinct text once, and the index of each, int64 (n,)."""
-    if isinstance(given, str):
-        listed: list[Any] = [given]
+    if isinstance(given, list | str):
+        listed: list[Any] = [given] if isinstance(given, str) else list(given)
     else:
-        listed = given if isinstance(given, list) else _listed(what, given, "text", "text")  # read once
+        listed = texts(what, given)
     try:
         different, number = numbered(listed)
-    except TypeError:  # one has no hash, so it is not text
-        _check_texts(what, listed)
-        raise
-    _check_texts(what, different)
+        _check_texts(what, different)
+    except TypeError:  # one is missing, or no text
+        different, number = numbered(_as_texts(what, listed))
     return different, number
 
 
@@ -91,93 +101,30 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     ------
     TypeError if it is or holds anything else; it names `what` and the type.
     """
-    listed = (
-        [given] if isinstance(given, set | frozenset) else _listed(what, given, "a set of text", "such sets")
+    listed: list[Any] = (
+        [given]
+        if isinstance(given, set | frozenset) or is_missing(given)
+        else _listed(what, given, "a set of text", "such sets")
     )
+    listed = [(MISSING_TEXT,) if is_missing(item) else item for item in listed]
     strange = [item for item in listed if not isinstance(item, set | frozenset | list | tuple)]
     if strange:
         got = _types(strange)
         raise TypeError(
             f"{what} must be sets, lists or tuples of text, got {got}; a value of two texts is [['AA', 'B6']]"
         )
-    members = [member for item in listed for member in item]
-    _check_texts(what, members)
+    members = _as_texts(what, [member for item in listed for member in item])
     return members, np.fromiter(map(len, listed), np.int64, len(listed))
 
 
-def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[str]]:
-    """Return values that are pairs of texts, as the first texts and the second ones.
-
-    Parameters
-    ----------
-    collection : a pair of fields.
-    given : one tuple or list of two texts, or a list, tuple or one-dimensional array of such.
-
-    Raises
-    ------
-    TypeError if it is or holds anything else, as `no_pair` says.
-    """
-    several = f", or [{example_pair(collection)}] for several"
-    as_list = "; .tolist() makes such a list" if _has_list(given) else ""
-    if _is_one_pair(given):
-        listed: list[Any] = [given]
-    elif isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1):
-        listed = list(given)
-    else:
-        raise no_pair(collection, given, several + as_list)
-    for item in listed:
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise no_pair(collection, item, several)
-    firsts, seconds = [item[0] for item in listed], [item[1] for item in listed]
-    try:
-        "".join(firsts), "".join(seconds)
-    except TypeError:
-        raise no_pair(collection, next(pair for pair in listed if not _are_texts(pair)), several) from None
-    return firsts, seconds
-
-
-def text_pair(collection: Collection, value: object) -> tuple[str, str]:
-    """Return one pair of texts as a tuple of type `str` itself; TypeError as `no_pair` says if it is none."""
-    pair = tuple(value) if isinstance(value, tuple | list) else ()
-    if len(pair) != 2 or not _are_texts(pair):
-        raise no_pair(collection, value)
-    return str.__str__(pair[0]), str.__str__(pair[1])
-
-
-def no_pair(collection: Collection, given: object, several: str = "") -> TypeError:
-    """Return the error of what is no pair of texts: both fields, the types given, and what would be one.
-
-    Parameters
-    ----------
-    collection : a pair of fields.
-    given : only its type is shown, or those of two items, or the number of other items.
-    several : how to give several values, where that is possible.
-    """
-    kind = type(given).__name__
-    if isinstance(given, tuple | list):
-        kinds = [type(item).__name__ for item in given]
-        kind += f" of {' and '.join(kinds)}" if len(kinds) == 2 else f" of {len(kinds)}"
-    names = ", ".join(field.name for field in collection.fields)
-    return TypeError(
-        f"a value of {collection.name} must be a tuple or list of two texts, ({names}), got {kind}; "
-        f"for example {example_pair(collection)}{several}"
-    )
-
-
-def example_pair(collection: Collection) -> tuple[str, ...]:
-    """Return the first value that the collection file lists for each field, whatever is reported."""
-    return tuple(field.values[0] for field in collection.fields)
-
-
-def _is_one_pair(given: object) -> bool:
-    """Whether it is meant as one pair: several contain no text themselves, but pairs."""
-    if not isinstance(given, tuple | list) or any(isinstance(item, tuple | list) for item in given[:2]):
-        return False
-    return any(isinstance(item, str) for item in given[:2])
-
-
-def _are_texts(items: Iterable[object]) -> bool:
-    return all(isinstance(item, str) for item in items)
+def _as_texts(what: str, items: list[Any]) -> list[str]:
+    """Return the items with a text for each missing one; TypeError as `_check_texts` says."""
+    with suppress(TypeError):
+        _check_texts(what, items)
+        return items
+    items = [MISSING_TEXT if is_missing(item) else item for item in items]
+    _check_texts(what, items)
+    return items
 
 
 def _check_texts(what: str, items: list[Any]) -> None:
@@ -189,45 +136,76 @@ def _check_texts(what: str, items: list[Any]) -> None:
 
 
 def integers(what: str, given: object) -> NDArray[np.integer]:
-    """Return integers, given as one or a list, tuple or one-dimensional array of them, as an array (n,).
+    """Return integers, given as one or a list, tuple or one-dimensional array of numbers, as an array (n,).
 
-    Integers beyond int64 become the nearest int64, unless given as an array.
-
-    Raises
-    ------
-    TypeError if it is or contains anything else, bool and float included; it names `what` and the type.
-    """
-    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
-        return given
-    listed: list[Any] = [given] if _is_integer(given) else _listed(what, given, "an integer", "integers")
-    if not set(map(type, listed)) <= {int} and not all(map(_is_integer, listed)):
-        got = _types(item for item in listed if not _is_integer(item))
-        raise TypeError(f"{what} must be integers, got {got}; convert them: int('9')")
-    try:
-        return np.array(listed, np.int64)
-    except OverflowError:
-        return np.array([max(-(2**63), min(int(item), 2**63 - 1)) for item in listed], np.int64)
-
-
-def numbers(what: str, given: object) -> NDArray[np.float64]:
-    """Return numbers, given as one or a list, tuple or one-dimensional array of them, as float64 (n,).
-
-    Integers beyond the largest float become infinite.
+    A float is the integer that equals it: a column of integers is one of floats once a value is missing. One
+    without such an integer, and a missing one, becomes MISSING_INTEGER. Integers beyond int64 become the
+    nearest int64, unless given as an array.
 
     Raises
     ------
     TypeError if it is or contains anything else, bool included; it names `what` and the type.
     """
-    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuf":
-        return given.astype(np.float64)
-    listed: list[Any] = [given] if _is_number(given) else _listed(what, given, "a number", "numbers")
-    if not set(map(type, listed)) <= {int, float} and not all(map(_is_number, listed)):
-        got = _types(item for item in listed if not _is_number(item))
-        raise TypeError(f"{what} must be numbers, got {got}; convert them: float('9')")
+    if _is_array(given, "iu"):
+        return given
+    is_one = is_number(given) or is_missing(given)
+    listed: list[Any] = [given] if is_one else _listed(what, given, "an integer", "integers")
+    if not set(map(type, listed)) <= {int}:
+        if not all(is_number(item) or is_missing(item) for item in listed):
+            got = _types(item for item in listed if not (is_number(item) or is_missing(item)))
+            raise TypeError(f"{what} must be integers, got {got}; convert them: int('9')")
+        listed = [whole(item) for item in listed]
     try:
-        return np.array(listed, np.float64)
+        return np.array(listed, np.int64)
     except OverflowError:
-        return np.array([max(-_BEYOND, min(item, _BEYOND)) for item in listed], np.float64)
+        return np.array([max(-(2**63), min(item, 2**63 - 1)) for item in listed], np.int64)
+
+
+def whole(item: Any) -> int:
+    """Return the integer that equals a number; MISSING_INTEGER if there is none, or the number is missing."""
+    if isinstance(item, int | np.integer):
+        return int(item)
+    return int(item) if not is_missing(item) and item.is_integer() else MISSING_INTEGER
+
+
+def numbers(what: str, given: object) -> NDArray[np.float64]:
+    """Return numbers, given as one or a list, tuple or one-dimensional array of them, as float64 (n,).
+
+    Numbers beyond the largest float become infinite, missing ones NaN.
+
+    Raises
+    ------
+    TypeError if it is or contains anything else, bool included; it names `what` and the type.
+    """
+    if _is_array(given, "iuf"):
+        with np.errstate(over="ignore"):  # a warning would depend on the value
+            return given.astype(np.float64)
+    is_one = is_number(given) or is_missing(given)
+    listed: list[Any] = [given] if is_one else _listed(what, given, "a number", "numbers")
+    with suppress(OverflowError):
+        if set(map(type, listed)) <= {int, float}:
+            return np.array(listed, np.float64)
+    if not all(is_number(item) or is_missing(item) for item in listed):
+        got = _types(item for item in listed if not (is_number(item) or is_missing(item)))
+        raise TypeError(f"{what} must be numbers, got {got}; convert them: float('9')")
+    return np.array([nearest_float(item) for item in listed], np.float64)
+
+
+def nearest_float(item: Any) -> float:
+    """Return a number as a float, infinite beyond the largest; NaN if it is missing."""
+    if is_missing(item):
+        return math.nan
+    try:
+        return float.__float__(item) if isinstance(item, float) else float(item)
+    except OverflowError:
+        return math.inf if item > 0 else -math.inf
+
+
+def _is_array(given: object, kinds: str) -> TypeGuard[NDArray[Any]]:
+    """Whether this is a one-dimensional array of these kinds, with nothing masked."""
+    if not isinstance(given, np.ndarray) or isinstance(given, np.ma.MaskedArray):
+        return False
+    return given.ndim == 1 and given.dtype.kind in kinds
 
 
 def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
@@ -243,7 +221,7 @@ def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
 
 def _as_list(given: object) -> str:
     """Say how an array of other dimensions, or what is like one, such as a pandas Series, becomes a list."""
-    if not _has_list(given):
+    if not has_list(given):
         return ""
     dimensions = getattr(given, "ndim", 1)
     if dimensions > 1:
@@ -251,16 +229,14 @@ def _as_list(given: object) -> str:
     return "; give its .tolist()"
 
 
-def _has_list(given: object) -> bool:
+def has_list(given: object) -> bool:
+    """Whether this is like an array, and can become a list."""
     return not isinstance(given, np.generic) and callable(getattr(given, "tolist", None))
 
 
-def _is_number(item: object) -> bool:
+def is_number(item: object) -> bool:
+    """Whether this is an integer or a float, of Python or numpy; a bool is none."""
     return isinstance(item, float | int | np.integer | np.floating) and not isinstance(item, bool)
-
-
-def _is_integer(item: object) -> bool:
-    return isinstance(item, int | np.integer) and not isinstance(item, bool)
 
 
 def _types(strange: Iterable[object]) -> str:
@@ -277,7 +253,8 @@ def clients_of(given: object, count: int) -> list[str] | None:
     """
     if given is None:
         return None
-    clients = texts("clients", given)
+    clients = [given] if isinstance(given, str) else _listed("clients", given, "text", "text")
+    _check_texts("clients", clients)
     if len(clients) != count:
         values = "1 value" if count == 1 else f"{count} values"
         raise ValueError(f"clients must be one for each value, got {len(clients)} for {values}")

@@ -13,7 +13,7 @@ class InputProgress:
     ----------
     inode : of the file, in [0, 2**63).
     bytes_done : length of that part.
-    lines : in that part.
+    lines : in that part; a record counts as one, whatever line ends it contains.
     digest : of that part.
     """
 

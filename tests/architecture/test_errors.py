@@ -21,6 +21,7 @@ CAUGHT_INSIDE = {
     "deploy.config.checks.MistakesError": "messages_of, which returns each mistake",
     "deploy.config.problems.PlacedError": "load, which adds file and line",
     "deploy.config.text_files.UnreadableFileError": "load, as wrong use, and whoever else names the file",
+    "deploy.produce.input.lines.BrokenLineError": "InputBatches, which adds the line's number",
     "edge.sending.kafka_session.SessionError": "the upload writer, which shows it as a reason of /readyz",
     "producers.transport.edge.collection_list.CollectionListError": "whoever compares parameters",
     "producers.transport.edge.collection_list.WrongKeyError": "whoever compares parameters",

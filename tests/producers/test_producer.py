@@ -182,7 +182,11 @@ def test_unknown_values_are_counted_only_locally(make, caplog):
             "values of carrier must be text, or a list, tuple or array of text, got int",
         ),
         (("carrier", ["AA", 7391], None), TypeError, "values of carrier must be text, got int; quote"),
-        (("latency", [1, float("nan")], None), TypeError, "values of latency must be integers, got float;"),
+        (
+            ("latency", [1, float("nan"), "2"], None),
+            TypeError,
+            "values of latency must be integers, got str;",
+        ),
         (("destination", [CANARY, 7391], None), TypeError, "values of destination must be text, got int;"),
         (
             ("carrier", ["AA", CANARY], [CANARY]),

@@ -8,19 +8,22 @@ from typing import Any, NamedTuple
 import click
 
 from deploy.produce.input.csv_records import CsvRecords
-from deploy.produce.input.json_lines import TOO_DEEP, InputRecord, json_records
-from deploy.produce.input.lines import Lines
+from deploy.produce.input.json_lines import InputRecord, json_records
+from deploy.produce.input.lines import BrokenLineError, Lines
 from deploy.produce.input.resume import Place
-from deploy.produce.input.source import FeedError, InputSource
+from deploy.produce.input.source import FeedError, InputSource, LineError
 from deploy.produce.input.times import WRONG_TIME, unix_seconds
 from deploy.produce.input.values import Value
 from deploy.produce.timing import DEFAULT, RunTiming
 from producers.storage.input_progress import InputProgress
 
 BATCH_LINES = 10_000
+BATCH_BYTES = 64 << 20  # of lines, so that long values fit in memory
 PRINTED_LINES = 5  # bad lines printed one by one; the rest is only counted
 OWN_CLIENT = "each line"  # placeholder without a field for clients; never sent
-LACKING = "a field is missing, or its client is empty or not text"
+NO_CLIENT = "its client is missing, empty or not text"
+STOPPED = "nothing of it was used; the lines before it were processed"
+RESUMING = "; mend it, and the same command resumes there"
 
 
 class InputBatch(NamedTuple):
@@ -39,19 +42,22 @@ class _Gathered:
     values: list[Value] = field(default_factory=list)
     clients: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    size: int = 0
     began: float = 0.0
 
-    def add(self, value: Value, client: str, moment: float) -> None:
+    def add(self, value: Value, client: str, moment: float, size: int) -> None:
         if not self.values:
             self.began = time.monotonic()
         self.values.append(value)
         self.clients.append(client)
         self.times.append(moment)
+        self.size += size
 
     def is_due(self, batch_lines: int, batch_seconds: float) -> bool:
         if not self.values:
             return False
-        return len(self.values) == batch_lines or time.monotonic() - self.began >= batch_seconds
+        is_full = len(self.values) == batch_lines or self.size >= BATCH_BYTES
+        return is_full or time.monotonic() - self.began >= batch_seconds
 
 
 @dataclass
@@ -105,15 +111,16 @@ class InputBatches:
 
         Raises
         ------
-        FeedError, after a batch of the preceding lines, if the input cannot be read, its header lacks a
-        column, or, when strict, a line is bad.
+        FeedError, after a batch of the preceding lines, if the input cannot be read, or its header lacks a
+        column; LineError if a value may have caused the shape of a line or, when strict, a line is bad.
         """
         gathered = _Gathered()
         try:
             for record in self._records(source, place):
                 if record is not None:
-                    is_reported = self._take(record, place.lines + 1, gathered)
-                    place.advance(b"".join(record.lines), is_reported=is_reported)
+                    data = b"".join(record.lines)
+                    is_reported = self._take(record, place, len(data), gathered)
+                    place.advance(data, is_reported=is_reported)
                 if gathered.is_due(self.batch_lines, self.timing.batch):
                     yield self._batch(gathered, place)
                     gathered = _Gathered()
@@ -121,6 +128,10 @@ class InputBatches:
             if gathered.values:
                 yield self._batch(gathered, place)
             raise
+        except BrokenLineError as error:
+            if gathered.values:
+                yield self._batch(gathered, place)
+            raise _stopped(place, str(error)) from None
         if gathered.values:
             yield self._batch(gathered, place)
 
@@ -137,38 +148,30 @@ class InputBatches:
         place.seek()
         return csv.records(lines)
 
-    def _take(self, record: InputRecord, number: int, gathered: _Gathered) -> bool:
-        """Take a record; return whether it becomes a report."""
+    def _take(self, record: InputRecord, place: Place, size: int, gathered: _Gathered) -> bool:
+        """Take a record of `size` bytes; return whether it becomes a report."""
         if record.fields is None and not record.fault:
             return False
-        fault = record.fault or self._gather(record.fields or {}, gathered)
+        fault = record.fault or self._gather(record.fields or {}, size, gathered)
         if fault:
-            self._skip(number, fault, record.is_whole)
+            self._skip(place, fault)
         return not fault
 
-    def _gather(self, fields: Mapping[str, Any], gathered: _Gathered) -> str:
-        """Take a report from the fields; return what is wrong with them, empty if nothing."""
+    def _gather(self, fields: Mapping[str, Any], size: int, gathered: _Gathered) -> str:
+        """Take a report from the fields; return what is wrong with them, empty if nothing.
+
+        A value that is missing is one that the collection does not know.
+        """
         client = fields.get(self.client_field) if self.client_field else OWN_CLIENT
-        is_lacking = any(
-            each is not None and each not in fields for each in (self.value_field, self.second_field)
-        )
-        if is_lacking or not (isinstance(client, str) and client):
-            return LACKING
-        moment: float | None = 0.0
-        if self.time_field is not None:
-            if self.time_field not in fields:
-                return LACKING
-            moment = unix_seconds(fields[self.time_field])
+        if not (isinstance(client, str) and client):
+            return NO_CLIENT
+        moment = 0.0 if self.time_field is None else unix_seconds(fields.get(self.time_field))
         if moment is None:
             return WRONG_TIME
-        try:
-            found = fields[self.value_field]
-            value = self.read_value(
-                found if self.second_field is None else (found, fields[self.second_field])
-            )
-        except RecursionError:  # the parser managed this depth with less of the stack in use
-            return TOO_DEEP
-        gathered.add(value, client, moment)
+        found = fields.get(self.value_field)
+        if self.second_field is not None:
+            found = found, fields.get(self.second_field)
+        gathered.add(self.read_value(found), client, moment, size)
         self.used += 1
         return ""
 
@@ -177,9 +180,15 @@ class InputBatches:
         times = None if self.time_field is None else gathered.times
         return InputBatch(gathered.values, clients, place.progress(), times)
 
-    def _skip(self, number: int, fault: str, is_whole: bool) -> None:
+    def _skip(self, place: Place, fault: str) -> None:
+        """Skip a line. A record counts as one: this message does not depend on line ends in values."""
         if self.is_strict:
-            raise FeedError(f"line {number} of the input: {fault}; the lines before it were processed")
-        self.skipped += is_whole
-        if is_whole and self.skipped <= PRINTED_LINES:
-            click.echo(f"line {number} skipped: {fault}", err=True)
+            raise _stopped(place, fault)
+        self.skipped += 1
+        if self.skipped <= PRINTED_LINES:
+            click.echo(f"line {place.records + 1} skipped: {fault}", err=True)
+
+
+def _stopped(place: Place, fault: str) -> LineError:
+    resuming = RESUMING if place.key else ""
+    return LineError(f"line {place.lines + 1} of the input: {fault}; {STOPPED}{resuming}")

@@ -1,27 +1,36 @@
-"""Read CSV records. Messages never contain their text."""
+"""Read CSV records. Messages never contain their text.
+
+Whatever is wrong within a cell, such as bytes that are not UTF-8, a quote or a lone carriage return, its line
+is used. A record with another number of cells than the header, or with a quote that does not close, stops the
+run: a value may be the cause, and then another cell would be taken for the client.
+"""
 
 import csv
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import cast
 
-from deploy.produce.input.json_lines import NO_UTF8, InputRecord, passed
-from deploy.produce.input.lines import LONGEST_LINE, LinePart, Lines
+from aggregator.history.periods import number_of
+from deploy.produce.input.json_lines import InputRecord
+from deploy.produce.input.lines import LONGEST_LINE, BrokenLineError, LinePart, Lines, too_long
 from deploy.produce.input.source import FeedError
 
-NO_UTF8_RECORD = "it begins a record that is not UTF-8"
-TOO_LONG_RECORD = f"it begins a record of more than {LONGEST_LINE} bytes; is a quote not closed?"
+EMPTY = "it is empty"
+REPLACEMENT = "\ufffd"  # of a lone carriage return without quotes
+QUOTING = "put a cell with a comma, quote or line end in double quotes, and write a quote within it twice"
+BROKEN_QUOTES = f"a quote in it does not close, or text follows one that does; {QUOTING}"
 
 
 class CsvRecords:
     """Reads CSV records; the first names the columns. A field may contain line ends.
 
-    If a line begins no valid record, only this line is skipped: the next line may begin one. An unclosed
-    quote is detected once the record would exceed the longest line, or at the end of the input; the text
-    after the quote waits until then.
+    An unclosed quote is detected once text follows a later one, the record exceeds the longest line, or the
+    input ends; the lines after the quote wait until then.
 
-    An empty line is a record with one empty field, as in RFC 4180: a value if there is only one column.
+    An empty line is a record with one empty field, as in RFC 4180: a value if there is only one column, and
+    else skipped, since a value without quotes that contains a line end stops the run before.
 
     Parameters
     ----------
@@ -43,23 +52,23 @@ class CsvRecords:
 
         Raises
         ------
-        FeedError if the header lacks a column.
+        FeedError if the header lacks a column; BrokenLineError if a value may have caused the shape of a
+        record.
         """
         for row in _rows(lines):
             if row is None:
                 yield None
+            elif isinstance(row, LinePart):
+                yield InputRecord([row.data], None)
             elif not self._columns:
-                self._read_columns(row)
+                self._read_columns(row.cells)
                 yield InputRecord(row.lines, None)
             else:
-                yield row if isinstance(row, InputRecord) else self._record(row)
+                yield self._record(row)
         if not self._columns:
             raise FeedError("the input is empty; its first line must name the columns")
 
-    def _read_columns(self, row: "_Row | InputRecord") -> None:
-        if isinstance(row, InputRecord):
-            raise FeedError(f"the first line of the input must name the columns: {row.fault}")
-        header = row.cells
+    def _read_columns(self, header: Sequence[str]) -> None:
         # Before any guess, which would quote an object that resembles the name.
         is_json = bool(header) and header[0].lstrip().startswith(("{", "["))
         for name in self._wanted:
@@ -77,10 +86,12 @@ class CsvRecords:
 
     def _record(self, row: "_Row") -> InputRecord:
         cells = row.cells or self._empty
-        if len(cells) > self._width:  # as after a decimal comma: which of them is the value is unknown
-            fault = f"it has {len(cells)} fields, the first line {self._width}"
-            return InputRecord(row.lines, None, fault)
-        return InputRecord(row.lines, {name: cells[i] for name, i in self._columns.items() if i < len(cells)})
+        if not cells:
+            return InputRecord(row.lines, None, EMPTY)
+        if len(cells) != self._width:  # which of them is the value, and which the client, is unknown
+            number = number_of(len(cells), "cell")
+            raise BrokenLineError(f"it has {number}, the first line has {self._width}; {QUOTING}")
+        return InputRecord(row.lines, {name: cells[index] for name, index in self._columns.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,41 +104,22 @@ class _NotYetError(Exception):
     """Raised when the end of the record has not arrived yet."""
 
 
-class _TooLongError(Exception):
-    """Raised when the record exceeds the longest line."""
-
-
-def _rows(lines: Lines) -> Iterator[_Row | InputRecord | None]:
+def _rows(lines: Lines) -> Iterator[_Row | LinePart | None]:
     while (line := lines.take()) != b"":
-        if line is None:
-            yield None
-        else:
-            yield passed(line) if isinstance(line, LinePart) else _row(line, lines)
+        yield line if line is None or isinstance(line, LinePart) else _row(line, lines)
 
 
-def _row(first: bytes, lines: Lines) -> _Row | InputRecord | None:
-    """Return the row that begins with this line, or its fault; None if its end has not arrived yet."""
+def _row(first: bytes, lines: Lines) -> _Row | None:
+    """Return the row that begins with this line; None if its end has not arrived yet; or BrokenLineError."""
     taken = [first]
+    usual = csv.field_size_limit(LONGEST_LINE)
     try:
-        return _Row(taken, _cells(_texts(taken, lines)))
+        return _Row(taken, next(csv.reader(_texts(taken, lines), strict=True)))
     except _NotYetError:
         lines.put_back(taken)
         return None
-    except UnicodeDecodeError:
-        fault = NO_UTF8 if len(taken) == 1 else NO_UTF8_RECORD
-    except _TooLongError:
-        fault = TOO_LONG_RECORD
-    except csv.Error as error:  # its message never quotes the input
-        fault = f"it is not CSV: {error}"
-    lines.put_back(taken[1:])
-    return InputRecord(taken[:1], None, fault)
-
-
-def _cells(texts: Iterator[str]) -> list[str]:
-    """Read the next record's cells; each may be as long as a line, since a lower limit would skip values."""
-    usual = csv.field_size_limit(LONGEST_LINE)
-    try:
-        return next(csv.reader(texts, strict=True))
+    except csv.Error:
+        return _Row([first], next(csv.reader(_one_line(first))))
     finally:
         csv.field_size_limit(usual)
 
@@ -136,14 +128,23 @@ def _texts(taken: list[bytes], lines: Lines) -> Iterator[str]:
     """Yield lines as csv.reader asks for them, which it does only up to the end of a record."""
     size = 0
     while True:
-        yield taken[-1].removeprefix(BOM_UTF8).decode()
+        yield _text(taken[-1])
         size += len(taken[-1])
         line = lines.take()
         if line is None:
             raise _NotYetError
-        if line == b"":
+        if not line:
             return
-        if isinstance(line, LinePart) or size + len(line) > LONGEST_LINE:
-            lines.put_back([line])
-            raise _TooLongError
-        taken.append(line)
+        if size + len(line) > LONGEST_LINE:
+            raise BrokenLineError(too_long())
+        taken.append(cast("bytes", line))  # a LinePart is the first of an input
+
+
+def _one_line(line: bytes) -> Iterator[str]:
+    """Yield a line that is not strictly CSV: if its quotes close, each cell still has its place."""
+    yield _text(line).rstrip("\r\n").replace("\r", REPLACEMENT)
+    raise BrokenLineError(BROKEN_QUOTES)
+
+
+def _text(line: bytes) -> str:
+    return line.removeprefix(BOM_UTF8).decode("utf-8", "replace")

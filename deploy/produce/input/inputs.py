@@ -83,6 +83,11 @@ class Inputs:
             return self._place.bytes_done, self._place.file.size
         return None, None
 
+    def expect_mending(self) -> None:
+        """Let the next run resume at the line that stopped this one, although an editor replaced the file."""
+        if self._progress is not None:
+            self._progress.expect_mending(self.key)
+
     def forget_progress(self) -> None:
         """Let the next run begin at line 1; StoreError if that cannot be stored."""
         if self._progress is not None:

@@ -1,26 +1,23 @@
-"""Split an input into lines, as bytes with their line ends; too long lines come in pieces."""
+"""Split an input into lines, as bytes with their line ends."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-LONGEST_LINE = 1 << 20  # bytes, line end included
-TOO_LONG = f"it has more than {LONGEST_LINE} bytes"
+LONGEST_LINE = 16 << 20  # bytes, line end included; of a CSV record, too
+
+
+class BrokenLineError(Exception):
+    """A value may have caused the shape of a line, so it can be neither skipped nor used: the run stops.
+
+    Its message says what is wrong and what to do, and never quotes the line.
+    """
 
 
 class LinePart(NamedTuple):
-    """A piece of a skipped line.
-
-    Parameters
-    ----------
-    data : its bytes; empty at the end of the input.
-    fault : what is wrong with the line; empty if its beginning was taken by an earlier run.
-    is_last : whether the line ends with it.
-    """
+    """A piece of a line whose beginning an earlier run took; empty at the end of the input."""
 
     data: bytes
-    fault: str
-    is_last: bool
 
 
 class Lines:
@@ -35,9 +32,9 @@ class Lines:
     def __init__(self, read: Callable[[], bytes | None], *, within_line: bool = False) -> None:
         self._read = read
         self._ready: deque[bytes | LinePart] = deque()
-        self._rest = b""
+        self._rest: list[bytes] = []  # pieces of a line whose end has not arrived
+        self._rest_bytes = 0
         self._passing = within_line
-        self._fault = ""  # of the line being skipped
         self._is_over = False
 
     def take(self) -> bytes | LinePart | None:
@@ -48,7 +45,7 @@ class Lines:
 
         Raises
         ------
-        FeedError if the input cannot be read.
+        FeedError if the input cannot be read; BrokenLineError if the line is too long.
         """
         while not self._ready:
             if self._is_over:
@@ -59,36 +56,35 @@ class Lines:
             if data:
                 self._split(data)
             else:
-                self._end()
-        return self._ready.popleft()
+                self._is_over = True
+                self._ready.append(b"".join(self._rest))
+        line = self._ready.popleft()
+        if isinstance(line, bytes) and len(line) > LONGEST_LINE:
+            raise BrokenLineError(too_long())
+        return line
 
     def put_back(self, lines: Iterable[bytes | LinePart]) -> None:
         """Put lines back, to be taken before any other."""
         self._ready.extendleft(reversed(list(lines)))
 
     def _split(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._take_line(line + b"\n")
-        if self._rest and (self._passing or len(self._rest) > LONGEST_LINE):
-            self._pass(self._rest, is_last=False)
-            self._rest = b""
-
-    def _take_line(self, line: bytes) -> None:
-        if self._passing or len(line) > LONGEST_LINE:
-            self._pass(line, is_last=True)
-        else:
-            self._ready.append(line)
-
-    def _pass(self, data: bytes, *, is_last: bool) -> None:
-        if not self._passing:
-            self._fault = TOO_LONG
-        self._ready.append(LinePart(data, self._fault, is_last))
-        self._passing = not is_last
-
-    def _end(self) -> None:
-        self._is_over = True
         if self._passing:
-            self._pass(b"", is_last=True)
-        elif self._rest:
-            self._ready.append(self._rest)
+            passed, end, data = data.partition(b"\n")
+            self._ready.append(LinePart(passed + end))
+            self._passing = not end
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest.clear()
+            self._rest_bytes = 0
+            self._ready.extend([line + b"\n" for line in lines])
+        if rest:
+            self._rest.append(rest)
+            self._rest_bytes += len(rest)
+        if self._rest_bytes > LONGEST_LINE:  # `take` refuses it
+            self._ready.append(b"".join(self._rest))
+
+
+def too_long() -> str:
+    """Say that a line or record is too long."""
+    return f"it has more than {LONGEST_LINE} bytes; is a quote not closed?"

@@ -1,11 +1,13 @@
 """Find the place where an interrupted run of an input is resumed: after what it has reported.
 
 A place is stored with a keyed hash of all bytes before it, in the transaction that stores the reports: a file
-that was replaced, or changed before that place, is read from its start.
+that was replaced, or changed before that place, is read from its start. A line that stopped the run must be
+mended, and many editors replace the file: then the hash alone decides.
 """
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -13,11 +15,12 @@ import click
 
 from deploy.produce.input.source import InputFile
 from producers.randomization.secret import Secret
-from producers.storage.input_progress import InputProgress, forget_progress, get_progress
+from producers.storage.input_progress import InputProgress, forget_progress, get_progress, set_progress
 from producers.storage.store import Store
 
 PURPOSE = b"deniable-input"
 DIGEST_BYTES = 32
+ANY_INODE = 0  # stored for a file that may be replaced; no file has it
 
 
 class Place:
@@ -26,6 +29,7 @@ class Place:
     Attributes
     ----------
     bytes_done, lines : before it; a line without its end is not counted yet.
+    records : before it, the header included; unlike lines, they do not depend on line ends in values.
     key : of stored progress; empty if none is stored.
     """
 
@@ -34,6 +38,7 @@ class Place:
     def __init__(self) -> None:
         self.bytes_done = 0
         self.lines = 0
+        self.records = 0
 
     @property
     def begins_within_line(self) -> bool:
@@ -50,6 +55,7 @@ class Place:
         """Move past lines that became a report, or did not; the last may be a piece of a line."""
         self.bytes_done += len(data)
         self.lines += data.count(b"\n")
+        self.records += data.endswith(b"\n")
 
     def progress(self) -> InputProgress | None:
         """Return the progress to store; None if there is none."""
@@ -102,20 +108,21 @@ class FilePlace(Place):
         if has_end:
             self._line_start = None
 
-    def skip(self, bytes_done: int, lines: int) -> None:
-        """Move from the start past these bytes and lines, if the file has so many."""
+    def skip(self, bytes_done: int, records: int) -> None:
+        """Move from the start past these bytes and records, if the file has so many."""
         self.rewind()
         while self.bytes_done < bytes_done and (data := self.file.read_up_to(bytes_done - self.bytes_done)):
             self._digest.update(data)
             self.bytes_done += len(data)
+            self.lines += data.count(b"\n")
             self._last = data[-1:]
-        self.lines = lines
+        self.records = records
 
     def progress(self) -> InputProgress:
         """Return the progress to store."""
         if self._line_start is not None:
             return self._line_start
-        return InputProgress(self.file.inode, self.bytes_done, self.lines, self._digest.digest())
+        return InputProgress(self.file.inode, self.bytes_done, self.records, self._digest.digest())
 
 
 class ResumePoints:
@@ -160,12 +167,28 @@ class ResumePoints:
         if kept is None:
             return place
         place.skip(kept.bytes_done, kept.lines)
-        if place.progress() != kept:
+        inode = file.inode if kept.inode == ANY_INODE else kept.inode
+        if place.progress() != replace(kept, inode=inode):
             click.echo("the input has changed since a run was interrupted: starting at line 1", err=True)
             return self.start(file)
         nothing = ", nothing left" if place.bytes_done >= file.size else ""
-        click.echo(f"resuming at line {place.lines + 1 + place.begins_within_line}{nothing}", err=True)
+        click.echo(f"resuming at line {place.records + 1 + place.begins_within_line}{nothing}", err=True)
         return place
+
+    def expect_mending(self, key: str) -> None:
+        """Let the next run resume at a place although the file will have been replaced.
+
+        Parameters
+        ----------
+        key : of the place; does nothing if none is stored.
+
+        Raises
+        ------
+        StoreError if the store cannot be used.
+        """
+        with closing(Store(self._data_dir)) as store, store.transaction():
+            if (kept := get_progress(store, key)) is not None:
+                set_progress(store, key, replace(kept, inode=ANY_INODE))
 
     def forget(self) -> None:
         """Forget stored progress, so the next run reads all files from their start.

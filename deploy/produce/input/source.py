@@ -18,6 +18,10 @@ class FeedError(DeniableError, RuntimeError):
     """The input cannot be used, or cannot be used beyond a line."""
 
 
+class LineError(FeedError):
+    """A line stops the run; the lines before it were processed."""
+
+
 class InputSource(Protocol):
     """A source of bytes."""
 

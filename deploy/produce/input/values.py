@@ -42,8 +42,11 @@ def value_reader(collection: Collection, layout: str) -> Callable[[Any], Value]:
 
 
 def text(found: Any) -> str:
-    """Return a text; anything else as JSON."""
-    return found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
+    """Return a text; anything else as JSON, and what is nested too deep as null."""
+    try:
+        return found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
+    except RecursionError:  # the parser goes deeper
+        return "null"
 
 
 def text_pair(found: tuple[Any, Any]) -> tuple[str, str]:
@@ -71,7 +74,7 @@ def number(found: Any) -> float:
     try:
         return float(found)
     except OverflowError:
-        return math.copysign(math.inf, found)
+        return math.inf if found > 0 else -math.inf
 
 
 def written_number(found: str) -> float:

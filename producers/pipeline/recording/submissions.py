@@ -100,6 +100,11 @@ class Randomization:
         """
         if collection not in self.allowances:
             raise self.unknown_collection()
+        if clients is values and isinstance(values, list | np.ndarray):
+            raise ValueError(
+                "clients must be other than the values, got one list for both: reports show a cohort and "
+                "limits of each client without noise, so each value could be seen"
+            )
         batch = self._responders[collection].prepare(values, clients)
         if batch.clients is None:
             self.allowances[collection].check_own_clients()

@@ -88,6 +88,32 @@ def test_a_pair_needs_two_columns_and_others_one(nowhere: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--field", "who", "--clients", "who"],
+            "--clients must name another field than that of the value, got 'who' for both: reports show a "
+            "cohort and limits of each client without noise, so each value could be seen",
+        ),
+        (
+            ["--field", "when", "--time-field", "when", "--no-clients"],
+            "--time-field must name another field than that of the value, got 'when' for both: reports show "
+            "the window of each event without noise, so each value could be seen",
+        ),
+        (["--field", "a", "--second-field", "b", "--clients", "b"], "--clients must name another field "),
+    ],
+)
+def test_a_value_is_neither_client_nor_time(nowhere: str, options: list[str], message: str) -> None:
+    """Three values would be three cohorts, in clear."""
+    file = Path("deniable.yaml")
+    file.write_text(file.read_text().replace("collections:\n", f"collections:\n{PAIR}", 1))
+    name = "route" if "--second-field" in options else "carrier"
+    ended = CliRunner().invoke(root, ["produce", name, "--input", "lines.csv", *options])
+    assert ended.exit_code == 2
+    assert f"Error: {message}" in " ".join(ended.stderr.split())
+
+
 @pytest.mark.slow
 def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce_command, "run_produce", partial(run_produce, timing=RunTiming(wait=1.0)))

@@ -12,10 +12,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.produce import run as produce
-from deploy.produce.input.batches import InputBatches
+from deploy.produce.input.batches import RESUMING, STOPPED, InputBatches
+from deploy.produce.input.csv_records import QUOTING
 from deploy.produce.input.inputs import Inputs
 from deploy.produce.input.resume import ResumePoints
-from deploy.produce.input.source import FeedError
+from deploy.produce.input.source import FeedError, LineError
 from deploy.produce.input.values import text
 from deploy.produce.run import run_produce
 from deploy.produce.timing import RunTiming
@@ -80,7 +81,6 @@ class Producing:
         *,
         batch_lines: int = 10,
         strict: bool = False,
-        logs_unknown: bool = False,
         shows_unknown: bool = False,
         wait: float = 0.3,
         **options: Any,
@@ -107,7 +107,6 @@ class Producing:
                 Inputs(stream, progress, follow=False),
                 InputBatches("csv", "value", "who", text, strict, batch_lines),
                 metrics_port=None,
-                logs_unknown=logs_unknown,
                 unknown=UnknownValues(
                     config.allowances[0].collection, "value", is_shown=shows_unknown, is_strict=strict
                 ),
@@ -143,7 +142,7 @@ def test_a_run_that_ended_is_forgotten(producing: Producing) -> None:
 
 def test_refusals_are_counted_by_reason(producing: Producing) -> None:
     """Clients with three reports each: one is over the limit of the window, and with a second run all are."""
-    producing.path.write_text("who,value\nbroken\n" + "a,AA\nb,B6\nc,AA\n" * 3)
+    producing.path.write_text("who,value\n,B6\n" + "a,AA\nb,B6\nc,AA\n" * 3)
     allowance = Allowance(CARRIER, None, reports_per_window=2)
     producing.run(allowance)
     assert producing.reports() == 6
@@ -218,29 +217,44 @@ def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest
     assert producing.reports() == 100
 
 
-def test_strict_run_stops_and_resumes_at_bad_line(producing: Producing) -> None:
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_broken_line_stops_the_run_and_is_resumed_once_mended(
+    producing: Producing, is_replaced: bool
+) -> None:
+    """Nothing is sent twice or lost, whether the file is mended in place or an editor replaces it."""
     good = producing.path.read_bytes()
-    bad = good + b'b,"B6"x\nc,9E\n'
-    producing.path.write_bytes(bad)
+    producing.path.write_bytes(good + f"{CANARY}, {CANARY},B6\nc,9E\n".encode())
     for _ in range(2):
-        with pytest.raises(FeedError) as caught:
-            producing.run(strict=True)
+        with pytest.raises(LineError) as caught:
+            producing.run()
         assert str(caught.value) == (
-            "line 102 of the input: it is not CSV: ',' expected after '\"'; "
-            "the lines before it were processed"
+            f"line 102 of the input: it has 3 cells, the first line has 2; {QUOTING}; {STOPPED}{RESUMING}"
         )
         assert producing.reports() == 100
     assert producing.output()[-1] == "resuming at line 102"
-    with producing.path.open("r+b") as stream:
-        stream.write(bad.replace(b'"B6"x', b'"B6" '))
+    target = producing.path.with_suffix(".new") if is_replaced else producing.path
+    target.write_bytes(good + f'"{CANARY}, {CANARY}",B6\nc,9E\n'.encode())
+    target.rename(producing.path)
     producing.run()
-    assert producing.reports() == 101
-    skipped = "line 102 skipped: it is not CSV: ',' expected after '\"'"
-    assert producing.output()[:2] == ["resuming at line 102", skipped]
+    assert producing.reports() == 102
+    resumed, line = producing.output()
+    assert (resumed, summed(line)) == ("resuming at line 102", (2, ""))
+
+
+def test_another_file_after_a_broken_line_begins_at_line_1(producing: Producing) -> None:
+    producing.path.write_bytes(producing.path.read_bytes() + b"a,b,c\n")
+    with pytest.raises(LineError):
+        producing.run()
+    producing.output()
+    producing.path.unlink()
+    producing.path.write_text("who,value\n" + "".join(f"other-{i},AA\n" for i in range(200)))
+    producing.run()
+    assert producing.output()[0] == "the input has changed since a run was interrupted: starting at line 1"
+    assert producing.reports() == 300
 
 
 def test_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
-    producing.path.write_text(f"who,value\n{CANARY}\n")
+    producing.path.write_text(f"who,value\n,{CANARY}\n")
     with pytest.raises(
         FeedError,
         match=r"^no line of the input can be used; are --field value, --clients who and --format right\?$",
@@ -330,18 +344,19 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
     assert producing.reports() == 500
 
 
-def test_unknown_values_are_logged_only_on_request(producing: Producing) -> None:
-    """How many there are is a true count: two runs that differ in values only say the same."""
+def test_messages_and_logs_do_not_depend_on_values(producing: Producing) -> None:
+    """How many values are unknown is a true count: two runs that differ in values only say the same."""
     message = []
-    for values in ("AA\n" * 5, f"{CANARY}\n" * 5):
-        producing.path.write_text("value,who\n" + "".join(f"{v},{i}\n" for i, v in enumerate(values.split())))
+    for value in ("AA", CANARY, '"\n,""', "\udcff\r", "x" * 3_000_000):
+        lines = "value,who\n" + "".join(f'"{value}",{i}\n' if i else f"{value[1:]},0\n" for i in range(5))
+        if value.startswith('"'):
+            lines = "value,who\n" + '"\n,""",1\n' * 5
+        producing.path.write_bytes(lines.encode("utf-8", "surrogateescape"))
         with capture_logs() as logs:
             producing.run(wait=PATIENT_SECONDS)
         message.append([re.sub(r"\(\d+ reports/s\)", "", line) for line in producing.output()] + logs)
-    assert message[0] == message[1]
-    with capture_logs() as logs:
-        producing.run(logs_unknown=True, wait=PATIENT_SECONDS)
-    assert logs == [{"event": "values that the collection does not know", "count": 5, "log_level": "info"}]
+    assert all(each == message[0] for each in message)
+    assert producing.reports() == 25
 
 
 def test_unknown_values_are_shown_only_if_asked(producing: Producing) -> None:

@@ -1,7 +1,7 @@
 """CSV and JSON lines, whatever a user's file holds.
 
 The first byte of an input says which layout and collection, the second how long the pieces are in which it is
-read. Lines may be of LONGEST_LINE bytes: here of few, so that longer ones are seen.
+read. Lines may be of LONGEST_LINE bytes: here of few, so that longer ones, which stop a run, are seen.
 """
 
 from collections.abc import Iterator

@@ -79,7 +79,7 @@ def test_one_number_or_several_in_any_container(given):
 
 def test_integers_are_numbers():
     assert numbers("values", np.array([3], np.uint8)).tolist() == [3]
-    assert numbers("values", [2**70, -(10**400), 10**400]).tolist() == [2.0**70, -(2.0**1023), 2.0**1023]
+    assert numbers("values", [2**70, -(10**400), 10**400]).tolist() == [2.0**70, -np.inf, np.inf]
 
 
 def test_array_is_copied():
@@ -90,9 +90,7 @@ def test_array_is_copied():
     assert found.tolist() == [0.5]
 
 
-@pytest.mark.parametrize(
-    "given", [["secret"], [True], [None], "0.5", np.array([[0.5]]), {0.5}, [0.5, "secret"]]
-)
+@pytest.mark.parametrize("given", [["secret"], [True], "0.5", np.array([[0.5]]), {0.5}, [0.5, "secret"]])
 def test_other_types_are_refused_without_being_shown(given):
     with pytest.raises(TypeError, match=r"^values of delay must be (a number|numbers)") as caught:
         responder().prepare(given, None)

@@ -136,11 +136,10 @@ def test_later_change_of_a_set_has_no_effect():
     [
         (LISTED, 7391, "a value of listed must be text, got int; quote or convert numbers: '9', str(9)"),
         (BLOOM, b"7391", "a value of bloom must be text, got bytes; quote or convert numbers: '9', str(9)"),
-        (ONE_HOT, None, "a value of one must be text, got NoneType; quote or convert numbers: '9', str(9)"),
+        (ONE_HOT, 7.5, "a value of one must be text, got float; quote or convert numbers: '9', str(9)"),
         (SIZED, "7391", "a value of sized must be an integer, got str; convert it: int('9')"),
         (SIZED, True, "a value of sized must be an integer, got bool; convert it: int('9')"),
         (SIZED, np.bool_(True), "a value of sized must be an integer, got bool; convert it: int('9')"),
-        (LONGITUDINAL, 7391.0, "a value of again must be an integer, got float; convert it: int('9')"),
         (TWO_HOT, "7391", "a value of two must be a set, list or tuple of text, got str"),
         (TWO_HOT, Row(), "a value of two must be a set, list or tuple of text, got Row"),
         (TWO_HOT, {"a": 1}, "a value of two must be a set, list or tuple of text, got dict"),
@@ -208,7 +207,7 @@ def test_number_becomes_a_float(value, expected):
     assert (type(found), found) == (float, expected)
 
 
-@pytest.mark.parametrize("value", ["0.5", True, None, [0.5], np.array([0.5]), 1j])
+@pytest.mark.parametrize("value", ["0.5", True, [0.5], np.array([0.5]), 1j])
 def test_number_of_another_type_is_refused_without_showing_it(value):
     with pytest.raises(
         TypeError, match=r"^a value of number must be a number, got \w+; convert it: float\('9'\)$"

@@ -57,12 +57,12 @@ def test_one_text():
 @pytest.mark.parametrize(
     ("given", "types"),
     [
-        (["9E", 9, None], "NoneType, int"),
-        ([float("nan")], "float"),
+        (["9E", 9, None], "int"),
+        ([float("inf")], "float"),
         ([b"9E"], "bytes"),
         (["9E", ["9E"], {}], "dict, list"),
         (np.array([7391]), "int"),
-        (np.array(["9E", None], object), "NoneType"),
+        (np.array(["9E", None, {}], object), "dict"),
     ],
 )
 @pytest.mark.parametrize("check", [texts, different_texts])
@@ -102,7 +102,7 @@ def test_one_set_of_texts():
             ["AA", {"B6"}],
             "must be sets, lists or tuples of text, got str; a value of two texts is [['AA', 'B6']]",
         ),
-        ([{"AA"}, None, 9], "must be sets, lists or tuples of text, got NoneType, int; a value of two"),
+        ([{"AA"}, None, 9], "must be sets, lists or tuples of text, got int; a value of two"),
         ([{"AA", 7391}], "must be text, got int; quote or convert numbers: '9', str(9)"),
         (CANARY, "must be a set of text, or a list, tuple or array of such sets, got str"),
         ({CANARY: 1}, "must be a set of text, or a list, tuple or array of such sets, got dict"),
@@ -114,7 +114,7 @@ def test_values_other_than_sets_of_text_are_refused_with_advice(given, message):
     assert str(caught.value).startswith(f"values of airports {message}")
 
 
-@pytest.mark.parametrize("given", [7391, None, b"7391", {CANARY: 1}, {CANARY}, np.float64(7391)])
+@pytest.mark.parametrize("given", [7391, b"7391", {CANARY: 1}, {CANARY}, np.float64(7391)])
 def test_values_of_wrong_shape_are_refused(given):
     with pytest.raises(TypeError) as caught:
         texts("values of carrier", given)
@@ -156,7 +156,7 @@ def test_one_integer_and_an_array():
 
 
 @pytest.mark.parametrize(
-    ("given", "types"), [([1, "7391", None], "NoneType, str"), ([True], "bool"), (np.array([1.5]), "float")]
+    ("given", "types"), [([1, "7391", None], "str"), ([True], "bool"), (np.array(["1.5"]), "str")]
 )
 def test_other_than_integers_are_refused_with_advice(given, types):
     with pytest.raises(TypeError) as caught:
@@ -164,7 +164,7 @@ def test_other_than_integers_are_refused_with_advice(given, types):
     assert str(caught.value) == f"values of latency must be integers, got {types}; convert them: int('9')"
 
 
-@pytest.mark.parametrize("given", [1.5, float("nan"), None, "7391", True])
+@pytest.mark.parametrize("given", ["7391", True, 1j, {7391}])
 def test_single_non_integer_is_refused(given):
     with pytest.raises(TypeError) as caught:
         integers("values of latency", given)

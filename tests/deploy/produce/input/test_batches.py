@@ -8,10 +8,11 @@ import pytest
 
 from deploy.produce.input import batches as feed_module
 from deploy.produce.input import values as input_values
-from deploy.produce.input.batches import LACKING, InputBatches
-from deploy.produce.input.json_lines import TOO_DEEP
+from deploy.produce.input.batches import NO_CLIENT, RESUMING, STOPPED, InputBatches
+from deploy.produce.input.csv_records import BROKEN_QUOTES, EMPTY, QUOTING
+from deploy.produce.input.json_lines import BROKEN_OBJECT, NO_OBJECT
 from deploy.produce.input.resume import Place
-from deploy.produce.input.source import FeedError
+from deploy.produce.input.source import FeedError, LineError
 from deploy.produce.input.times import WRONG_TIME
 from deploy.produce.input.values import Value
 from deploy.produce.timing import DEFAULT, RunTiming
@@ -49,12 +50,12 @@ def test_csv_columns_are_found_by_name() -> None:
 
 def test_pairs_are_read_from_two_columns_or_fields() -> None:
     feed = InputBatches("csv", "from", None, input_values.text_pair, second_field="to")
-    assert read(feed, "to,x,from\nJFK,1,AA\n,2,\nLGA\n") == ([("AA", "JFK"), ("", "")], None)
-    assert (feed.used, feed.skipped) == (2, 1)
+    assert read(feed, "to,x,from\nJFK,1,AA\n,2,\n") == ([("AA", "JFK"), ("", "")], None)
+    assert (feed.used, feed.skipped) == (2, 0)
     assert feed.options == "--field from, --second-field to"
     feed = InputBatches("jsonl", "from", None, input_values.text_pair, second_field="to")
     lines = '{"from": "AA", "to": 7}\n{"from": "AA"}\n{"to": null, "from": [1]}\n'
-    assert read(feed, lines) == ([("AA", "7"), ("[1]", "null")], None)
+    assert read(feed, lines) == ([("AA", "7"), ("AA", "null"), ("[1]", "null")], None)
 
 
 def test_csv_roundtrips() -> None:
@@ -67,12 +68,18 @@ def test_csv_roundtrips() -> None:
     )
 
 
-def test_short_and_long_csv_rows_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
-    """A decimal comma makes a row too long, and its value another one."""
-    feed = csv()
-    assert read(feed, "x,value\n1,AA\n2\n3,1,5\n4,B6\n") == (["AA", "B6"], None)
-    assert (feed.used, feed.skipped) == (2, 2)
-    assert "line 4 skipped: it has 3 fields, the first line 2\n" in capsys.readouterr().err
+@pytest.mark.parametrize(("row", "cells"), [("3,1,5", "3 cells"), ("2", "1 cell"), (" ", "1 cell")])
+def test_a_row_of_another_number_of_cells_stops_the_run(row: str, cells: str) -> None:
+    """A comma in a value makes a row too long, and another cell of it the client."""
+    feed = csv("client")
+    batches = feed.batches(Pieces([f"client,value\nann,AA\n{row}\nben,B6\n".encode()]), Place())
+    assert next(batches).values == ["AA"]
+    with pytest.raises(LineError) as caught:
+        next(batches)
+    assert str(caught.value) == (
+        f"line 3 of the input: it has {cells}, the first line has 2; {QUOTING}; {STOPPED}"
+    )
+    assert (feed.used, feed.skipped) == (1, 0)
 
 
 def test_report_is_sent_for_any_text() -> None:
@@ -82,8 +89,9 @@ def test_report_is_sent_for_any_text() -> None:
 
 
 def test_csv_lines_are_named_by_where_they_begin(capsys: pytest.CaptureFixture[str]) -> None:
-    assert read(csv(), 'x,value\n"a\nb",AA\n\n"c\nd"\n') == (["AA"], None)
-    assert capsys.readouterr().err == f"line 4 skipped: {LACKING}\nline 5 skipped: {LACKING}\n"
+    with pytest.raises(LineError, match=r"^line 5 of the input: it has 1 cell, the first line has 2; "):
+        read(csv(), 'x,value\n"a\nb",AA\n\n"c\nd"\n')
+    assert capsys.readouterr().err == f"line 3 skipped: {EMPTY}\n"  # a record counts as one line
 
 
 def test_empty_line_is_a_record_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,34 +100,43 @@ def test_empty_line_is_a_record_like_any_other(capsys: pytest.CaptureFixture[str
     assert read(feed, 'value\nAA\n\n\r\n""\nB6\n') == (["AA", "", "", "", "B6"], None)
     assert (feed.used, feed.skipped, capsys.readouterr().err) == (5, 0, "")
     assert read(csv(), "value,x\nAA,1\n\nB6,2\n") == (["AA", "B6"], None)
-    assert capsys.readouterr().err == f"line 3 skipped: {LACKING}\n"
+    assert capsys.readouterr().err == f"line 3 skipped: {EMPTY}\n"
     assert read(jsonl(), '{"value": "AA"}\n\n{"value": "B6"}\n') == (["AA", "B6"], None)
     assert capsys.readouterr().err == "line 2 skipped: it is not a JSON object\n"
 
 
 @pytest.mark.parametrize(
-    ("bad", "fault"),
+    ("cell", "value"),
     [
-        (f'"AA"{CANARY}', "it is not CSV: ',' expected after '\"'"),
-        (f"{CANARY}\r{CANARY}", "it is not CSV: new-line character seen in unquoted field"),
-        (f'"{CANARY}', "it is not CSV: unexpected end of data"),
-        (CANARY.encode() + b"\xff", "it is not UTF-8"),
-        (
-            f'"{CANARY}\n'.encode() + b"\xff",
-            "it begins a record that is not UTF-8\nline 4 skipped: it is not UTF-8\n",
-        ),
+        (b'"AA"x', "AAx"),
+        (b'A"A"', 'A"A"'),
+        (b"A\rA", "A\ufffdA"),
+        (b'"A\rA"', "A\rA"),
+        (b"\rA", "\ufffdA"),
+        (b"Ober\xf6sterreich", "Ober\ufffdsterreich"),
+        (b"\xe2\x82", "\ufffd"),
+        (b"A\x00A\tA\\", "A\x00A\tA\\"),
+        (b"x" * (1 << 20), "x" * (1 << 20)),
     ],
 )
-def test_a_bad_line_of_csv_costs_no_other(
-    bad: str | bytes, fault: str, capsys: pytest.CaptureFixture[str]
+def test_whatever_a_cell_holds_its_line_is_used(
+    cell: bytes, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An open quote takes nothing of what follows with it."""
-    line = bad.encode() if isinstance(bad, str) else bad
-    assert read(csv(), b"value\nAA\n" + line + b"\nB6\n9E\n") == (["AA", "B6", "9E"], None)
-    words = capsys.readouterr().err
-    assert words.startswith(f"line 3 skipped: {fault}")
-    assert len(words.splitlines()) == max(1, len(fault.splitlines()))
-    assert CANARY not in words
+    data = b"value,client\nAA,ann\n" + cell + b",ben\nB6,cid\n"
+    assert read(csv("client"), data) == (["AA", value, "B6"], ["ann", "ben", "cid"])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("bad", [f'"{CANARY}', f'"AA"x,"{CANARY}', f'"{CANARY}\n"x,ben', f'"{CANARY}\n'])
+def test_a_quote_that_does_not_close_stops_the_run(bad: str) -> None:
+    """The lines after it may be a part of the value."""
+    place = Place()
+    batches = csv("client").batches(Pieces([f"value,client\nAA,ann\n{bad}\nB6,ben\n".encode()]), place)
+    assert next(batches).values == ["AA"]
+    with pytest.raises(LineError) as caught:
+        next(batches)
+    assert str(caught.value) == f"line 3 of the input: {BROKEN_QUOTES}; {STOPPED}"
+    assert place.lines == 2
 
 
 def test_columns_that_nobody_asks_for_may_have_one_name() -> None:
@@ -142,29 +159,75 @@ def test_json_lines_are_objects_with_the_right_types() -> None:
 @pytest.mark.parametrize("depth", range(900, 1010))
 def test_no_depth_of_nesting_stops_a_run(depth: int) -> None:
     """The parser goes a little deeper than what makes a text of the value."""
-    feed = jsonl()
-    line = b'{"value": ' + b"[" * depth + b"]" * depth + b"}\n"
-    values, _ = read(feed, line + b'{"value": "AA"}\n')
-    assert (values[-1], feed.used + feed.skipped) == ("AA", 2)
+    feed = jsonl("who")
+    line = b'{"value": ' + b"[" * depth + b"]" * depth + b', "who": "ann"}\n'
+    values, clients = read(feed, line + b'{"value": "AA", "who": "ben"}\n')
+    assert (values[-1], clients, feed.used) == ("AA", ["ann", "ben"], 2)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (rb'"\x41"', "null"),
+        (b'"a\tb\rc"', "a\tb\rc"),
+        (b'"say "hi""', "null"),
+        (b'"\xff"', "\ufffd"),
+        (b'"\\ud800"', "\ud800"),
+        (b'"a,\\"}{b"', 'a,"}{b'),
+        (b"[" * 3_000 + b"]" * 3_000, "null"),
+        (b"[1, }", "null"),
+        (b"1e400", "Infinity"),
+        (b"NaN", "NaN"),
+        (b"nothing", "null"),
+        (b"", "null"),
+        (b"9" * 5_000, "Infinity"),
+        (b'"' + b"x" * (1 << 20) + b'"', "x" * (1 << 20)),
+    ],
+)
+def test_whatever_a_json_value_is_its_line_is_used(
+    written: bytes, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = b'{"n": 5, "value": ' + written + b', "who": "ann"}\n'
+    assert read(jsonl("who"), line) == ([value], ["ann"])
+    others = InputBatches("jsonl", "n", "who", input_values.integer)
+    assert read(others, line) == ([5], ["ann"])
+    assert read(jsonl("who"), b'{"who": "ann"}\n') == (["null"], ["ann"])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"value": "AA',
+        b'{"value": "5" tall", "who": "x"}',
+        b'{"value" "\\x"}',
+        b'{"value": 1]}',
+        b'{"a": NaN},',
+    ],
+)
+def test_an_object_that_cannot_be_divided_stops_the_run(line: bytes) -> None:
+    batches = jsonl().batches(Pieces([b'{"value": "AA"}\n' + line + b'\n{"value": "B6"}\n']), Place())
+    assert next(batches).values == ["AA"]
+    with pytest.raises(LineError) as caught:
+        next(batches)
+    assert str(caught.value) == f"line 2 of the input: {BROKEN_OBJECT}; {STOPPED}"
 
 
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (b"broken", "it is not a JSON object"),
-        (b"[" * 100_000, TOO_DEEP),
-        (b'{"who": "x", "value": ' + b"[" * 3_000 + b"]" * 3_000 + b"}", TOO_DEEP),
-        (b"[1]", "it is not a JSON object"),
-        (b"null", "it is not a JSON object"),
-        (b"", "it is not a JSON object"),
-        (b'{"value": "\xff"}', "it is not UTF-8"),
-        (b'{"who": "x"}', LACKING),
-        (b'{"value": "AA"}', LACKING),
-        (b'{"value": "AA", "who": 7}', LACKING),
-        (b'{"value": "AA", "who": ""}', LACKING),
+        (b"broken", NO_OBJECT),
+        (b"[" * 100_000, NO_OBJECT),
+        (b"[1]", NO_OBJECT),
+        (b"null", NO_OBJECT),
+        (b"", NO_OBJECT),
+        (b'{"value": "AA"}', NO_CLIENT),
+        (b'{"value": "AA", "who": 7}', NO_CLIENT),
+        (b'{"value": "AA", "who": ""}', NO_CLIENT),
+        (rb'{"value": "AA", "who": "\x"}', NO_CLIENT),
     ],
 )
-def test_json_lines_of_another_kind_are_skipped(
+def test_json_lines_of_a_kind_that_no_value_causes_are_skipped(
     line: bytes, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = b'{"value": "AA", "who": "ann"}\n'
@@ -197,7 +260,7 @@ def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[
         (f"value,x,value\n{CANARY},1,2\n", "the input has 2 columns 'value'; rename all but one"),
         (
             f'"value\n{CANARY}\n',
-            "the first line of the input must name the columns: it is not CSV: unexpected end of data",
+            f"line 1 of the input: {BROKEN_QUOTES}; {STOPPED}",
         ),
     ],
 )
@@ -246,13 +309,14 @@ def test_silence_sends_buffered_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_strict_feed_sends_what_precedes_a_bad_line() -> None:
     place = Place()
-    feed = csv(strict=True)
-    batches = feed.batches(Pieces([b"x,value\n1,AA\n4,9E\n2\n3,B6\n"]), place)
+    place.key = "kept"
+    feed = csv("x", strict=True)
+    batches = feed.batches(Pieces([b"x,value\n1,AA\n4,9E\n,B6\n3,B6\n"]), place)
     assert next(batches).values == ["AA", "9E"]
     assert place.lines == 3
-    with pytest.raises(FeedError) as caught:
+    with pytest.raises(LineError) as caught:
         next(batches)
-    assert str(caught.value) == f"line 4 of the input: {LACKING}; the lines before it were processed"
+    assert str(caught.value) == f"line 4 of the input: {NO_CLIENT}; {STOPPED}{RESUMING}"
     assert feed.skipped == 0
 
 

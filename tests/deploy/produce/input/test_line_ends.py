@@ -1,18 +1,20 @@
-"""Lines that are too long, or whose end has not come: none stops a run, fills memory, or is taken twice."""
+"""Lines that are too long, or whose end has not come: none fills memory, is skipped, or is taken twice."""
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from deploy.produce.input import batches as batches_module
 from deploy.produce.input import csv_records
 from deploy.produce.input import lines as input_lines
 from deploy.produce.input.batches import InputBatch, InputBatches
-from deploy.produce.input.lines import LONGEST_LINE, TOO_LONG
+from deploy.produce.input.csv_records import BROKEN_QUOTES
+from deploy.produce.input.lines import too_long
 from deploy.produce.input.resume import Place, ResumePoints
-from deploy.produce.input.source import CHUNK_BYTES, FeedError, InputFile
+from deploy.produce.input.source import CHUNK_BYTES, InputFile, LineError
 from deploy.produce.input.values import text
 from producers.randomization.secret import Secret
 from producers.storage.input_progress import InputProgress, set_progress
@@ -20,7 +22,15 @@ from producers.storage.store import Store
 from tests.support.deploy.input_fakes import Pieces
 
 CSV, JSON = "csv", "jsonl"
+LONGEST_LINE = 1 << 20
 LAYOUTS = [CSV, JSON]
+
+
+@pytest.fixture(autouse=True)
+def _lines_of_a_mebibyte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that these tests are quick."""
+    for module in (input_lines, csv_records):
+        monkeypatch.setattr(module, "LONGEST_LINE", LONGEST_LINE)
 
 
 def feed_of(layout: str, *, strict: bool = False) -> InputBatches:
@@ -47,98 +57,78 @@ def read(feed: InputBatches, data: bytes) -> list[object]:
     return values_of(list(feed.batches(Pieces(pieces), Place())))
 
 
+def stop_of(feed: InputBatches, data: Iterator[bytes]) -> tuple[list[object], str]:
+    """The values before the line that stops the run, and the message."""
+    batches: list[InputBatch] = []
+    with pytest.raises(LineError) as caught:
+        batches += feed.batches(Pieces(data), Place())
+    return values_of(batches), str(caught.value)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_longest_line_is_taken_and_a_longer_one_skipped(
-    layout: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_longest_line_is_taken_and_a_longer_one_stops_the_run(layout: str) -> None:
     longest = "x" * (LONGEST_LINE - len(written(layout, "")))
     for end in (b"\n", b""):
         feed = feed_of(layout)
-        data = head(layout) + written(layout, "AA", longest, longest + "y", "B6", longest)
+        data = head(layout) + written(layout, "AA", longest, "B6", longest)
         assert read(feed, data.removesuffix(b"\n") + end) == ["AA", longest, "B6", longest]
-        assert feed.skipped == 1
-        assert capsys.readouterr().err == f"line 4 skipped: it has more than {LONGEST_LINE} bytes\n"
+        data = head(layout) + written(layout, "AA", longest + "yy")
+        _, message = stop_of(feed_of(layout), iter([data.removesuffix(b"\n") + end]))
+        assert message.startswith(f"line 3 of the input: {too_long()}; ")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_overlong_last_line_is_bad_with_or_without_newline(
-    layout: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for end in (b"\n", b""):
-        feed = feed_of(layout)
-        assert read(feed, head(layout) + written(layout, "AA") + bytes(3 * LONGEST_LINE) + end) == ["AA"]
-        assert capsys.readouterr().err == f"line 3 skipped: {TOO_LONG}\n"
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_long_line_never_fills_the_memory(layout: str) -> None:
+def test_an_endless_line_never_fills_the_memory(layout: str) -> None:
     def pieces() -> Iterator[bytes]:
         yield head(layout)
-        for _ in range(1024):
+        while True:
             yield bytes(CHUNK_BYTES)
-        yield b"\n" + written(layout, "AA")
 
     tracemalloc.start()
     try:
-        batches = list(feed_of(layout).batches(Pieces(pieces()), Place()))
+        _, message = stop_of(feed_of(layout), pieces())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert values_of(batches) == ["AA"]
+    assert message.startswith(f"line 2 of the input: {too_long()}; ")
     assert peak < 8 * LONGEST_LINE
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_strict_feed_stops_in_an_endless_line(layout: str) -> None:
-    def pieces() -> Iterator[bytes]:
-        yield head(layout)
-        while True:
-            yield bytes(CHUNK_BYTES)
-
-    with pytest.raises(FeedError) as caught:
-        list(feed_of(layout, strict=True).batches(Pieces(pieces()), Place()))
-    assert str(caught.value) == f"line 2 of the input: {TOO_LONG}; the lines before it were processed"
-
-
-def test_an_endless_header_is_refused() -> None:
-    def pieces() -> Iterator[bytes]:
-        while True:
-            yield bytes(CHUNK_BYTES)
-
-    with pytest.raises(FeedError) as caught:
-        list(feed_of(CSV).batches(Pieces(pieces()), Place()))
-    assert str(caught.value) == f"the first line of the input must name the columns: {TOO_LONG}"
+def test_long_values_make_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches_module, "BATCH_BYTES", 1_000)
+    data = head(CSV) + written(CSV, *["x" * 500] * 5)
+    assert [len(batch.values) for batch in feed_of(CSV).batches(Pieces([data]), Place())] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
-    "follows",
+    ("follows", "message"),
     [
-        [b'2","\n'] * 500,  # many quoted fields, each of which ends in the line behind that where it begins
-        [b"2,B6\n"] * 500,
-        [b"2," + b"x" * 3_000 + b"\n"],
-        [b"2,B6\n", b"2," + b"x" * 3_000 + b"\n"],
+        ([b'2","\n'] * 500, too_long),
+        ([b"2,B6\n"] * 500, too_long),
+        ([b"2," + b"x" * 3_000 + b"\n"], too_long),
+        ([b"2,B6\n"], BROKEN_QUOTES),
     ],
 )
-def test_unclosed_quote_skips_only_its_line(
-    follows: list[bytes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_unclosed_quote_stops_the_run_at_its_line(
+    follows: list[bytes], message: str | Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However the record goes on; what it would have taken with it are lines like others."""
+    """However the record goes on: which lines are of the value is unknown, and none of them is used."""
     for module in (input_lines, csv_records):
         monkeypatch.setattr(module, "LONGEST_LINE", 1_000)
     data = head(CSV) + written(CSV, "AA") + b'1,"C\n' + b"".join(follows) + written(CSV, "9E")
-    found = read(feed_of(CSV), data)
-    assert (found[0], found[-1]) == ("AA", "9E")
-    assert found.count("B6") == follows.count(b"2,B6\n")
-    shown = capsys.readouterr().err.splitlines()
-    assert shown[0] == f"line 3 skipped: {csv_records.TOO_LONG_RECORD}"
+    values, stopped = stop_of(feed_of(CSV), iter([data]))
+    assert values == ["AA"]
+    words = message if isinstance(message, str) else message()
+    assert stopped.startswith(f"line 3 of the input: {words}; ")
 
 
 def test_multiline_record_has_the_limit_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (input_lines, csv_records):
         monkeypatch.setattr(module, "LONGEST_LINE", 1_000)
     longest = "x\n" * ((1_000 - len('1,""\n')) // 2)
-    feed = feed_of(CSV)
-    assert read(feed, head(CSV) + written(CSV, f'"{longest}"', f'"{longest}xx"', "B6")) == [longest, "B6"]
+    assert read(feed_of(CSV), head(CSV) + written(CSV, f'"{longest}"')) == [longest]
+    _, message = stop_of(feed_of(CSV), iter([head(CSV) + written(CSV, f'"{longest}xx"')]))
+    assert message.startswith(f"line 2 of the input: {too_long()}; ")
 
 
 SECRET = Secret(bytes(32))
@@ -188,22 +178,6 @@ def resuming(request: pytest.FixtureRequest, tmp_path: Path) -> Resuming:
     return made
 
 
-def test_killed_run_reads_its_long_line_again(resuming: Resuming, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither its middle nor its rest is taken for a line, and what precedes it is not sent twice."""
-    layout = resuming.layout
-    resuming.append(written(layout, "AA") + written(layout, "x" * 2 * LONGEST_LINE)[:-4])
-    resuming.run_to_end()
-    assert resuming.values == ["AA"]
-    capsys.readouterr()
-    resuming.append(b"\n" + written(layout, "B6"))
-    resuming.run_to_end()
-    assert capsys.readouterr().err == f"resuming at line 3\nline 3 skipped: {TOO_LONG}\n"
-    resuming.append(written(layout, "9E"))
-    resuming.run_to_end()
-    assert capsys.readouterr().err == "resuming at line 5\n"
-    assert resuming.values == ["AA", "B6", "9E"]
-
-
 def test_last_line_without_newline_is_sent_once(
     resuming: Resuming, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,12 +196,14 @@ def test_last_line_without_newline_is_sent_once(
     assert capsys.readouterr().err == "resuming at line 4\n"
 
 
-def test_bad_last_line_without_newline_is_read_again(resuming: Resuming) -> None:
+def test_half_a_line_at_the_end_stops_the_run_and_is_read_again(resuming: Resuming) -> None:
     layout = resuming.layout
     last = written(layout, "B6")
     half = last[:1]  # lacks its field
     resuming.append(written(layout, "AA") + half)
-    resuming.run_to_end()
+    with pytest.raises(LineError):
+        resuming.run_to_end()
+    assert resuming.values == ["AA"]
     resuming.append(last[1:])
     resuming.run_to_end()
     assert resuming.values == ["AA", "B6"]
