@@ -42,7 +42,7 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
     Errors, intervals, `p_value` and `significant` are of the randomizers' noise alone, so a difference is one
     between those who reported: where other people report in each period, shares may differ although nobody
     changed. Of two periods of 10,000 reports of k-RR each, 16 values and epsilon 4, `significant` then marks
-    a value in 55 % of runs; docs/analysis.md has more.
+    a value in 49 % of runs; docs/analysis.md has more.
     """
 
     version: int

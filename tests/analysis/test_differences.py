@@ -25,10 +25,8 @@ def reports_of(
 
 
 def side(counts: np.ndarray, mechanism: KRR = MECHANISM) -> SideShares:
-    estimate = krr.estimate(counts, mechanism)
-    assert estimate.unbiased is not None
-    step = 1 / (estimate.reports * mechanism.contrast)
-    return SideShares(estimate.unbiased, estimate.std_error, step)
+    share, reports = krr.inv(counts, mechanism), int(counts.sum())
+    return SideShares(share, krr.std_error(share, reports, mechanism), 1 / (reports * mechanism.contrast))
 
 
 def normal(share: np.ndarray, error: np.ndarray) -> SideShares:
