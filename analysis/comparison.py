@@ -164,9 +164,10 @@ def _check_change(collection: Collection, first: JoinedPeriod, second: JoinedPer
 
 def _side(collection: Collection, side: JoinedPeriod) -> SideShares:
     """Estimate a period's shares; a client that returns may add its permanent noise in every window."""
-    found, reports = period_shares(collection, side), np.array(list(side.joined.reports.values()))
-    repeated = client_overlap(reports) if repeats_noise(collection) else 1.0
-    return SideShares(found.share, found.shared_error, repeated * most_step(collection) / int(reports.sum()))
+    found, windows = period_shares(collection, side), np.array(list(side.joined.reports.values()))
+    repeated = client_overlap(windows) if repeats_noise(collection) else 1.0
+    step = repeated * most_step(collection) / side.joined.counts.reports
+    return SideShares(found.share, found.shared_error, step)
 
 
 def _record_of(
