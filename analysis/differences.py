@@ -5,13 +5,33 @@ values below 0 they take from all others, and more where fewer reports came, so 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc, pdtrik
 
 from estimators.arrays import FloatArray
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg, normal_tail
+from estimators.frequency.intervals.acceptance import LEVEL
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg
+
+# Far beyond any number of reports a Poisson is normal: 1 over a float's precision.
+_MOST_EXPECTED = 1e15
+_LEAST_EXPECTED = 1e-9
+
+
+class SideShares(NamedTuple):
+    """Unbiased shares of one set of reports.
+
+    Parameters
+    ----------
+    share, std_error : float64 (n,), fractions; an error may be inf.
+    step : the most that one client's reports add to a share, > 0, fractions.
+    """
+
+    share: FloatArray
+    std_error: FloatArray
+    step: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +57,22 @@ class Differences:
     significant: NDArray[np.bool_]
 
 
-def compare_shares(
-    first: tuple[FloatArray, FloatArray],
-    second: tuple[FloatArray, FloatArray],
-    rate: float = FALSE_DISCOVERY_RATE,
-) -> Differences:
+def compare_shares(first: SideShares, second: SideShares, rate: float = FALSE_DISCOVERY_RATE) -> Differences:
     """Test every value's difference, with Benjamini-Hochberg for all of them together.
 
-    The two sets are of different reports, so the variances of a difference add up. Errors are those of the
-    randomizers' noise alone: a difference is one between those who reported, whoever else there is. Where
-    other people reported in each set, shares may differ although nobody changed, which the rate leaves out.
+    The two sets are of different reports, so the variances of a difference add up, and so do third cumulants.
+    Those of a set are at most variance times step, as if its noise were a count of false reports. The tail of
+    a difference is that of a scaled Poisson variable of the same variance and this skewness, on both sides:
+    exact where few reports are false, too far where skewness is less, and normal where many are. Equal shares
+    have equal variances per step, so the set in which chance lowers its own takes that of the other.
+
+    Errors are those of the randomizers' noise alone: a difference is one between those who reported, whoever
+    else there is. Where other people reported in each set, shares may differ although nobody changed, which
+    the rate leaves out.
 
     Parameters
     ----------
-    first, second : unbiased shares and their standard errors, float64 (n,) each; an error may be inf.
+    first, second : of n values each.
     rate : false-discovery rate, in (0, 1).
 
     Raises
@@ -59,17 +81,25 @@ def compare_shares(
     """
     if not 0 < rate < 1:
         raise ValueError(f"rate must be in (0, 1), got {rate}")
-    if len({len(each) for each in (*first, *second)}) != 1:
-        raise ValueError(f"shares and errors must have one length, got {[len(x) for x in (*first, *second)]}")
-    difference, std_error = second[0] - first[0], np.hypot(first[1], second[1])
-    p_value = np.minimum(1.0, 2 * normal_tail(np.abs(difference) / std_error))
+    sizes = [len(each) for side in (first, second) for each in side[:2]]
+    if len(set(sizes)) != 1:
+        raise ValueError(f"shares and errors must have one length, got {sizes}")
+    difference, std_error = second.share - first.share, np.hypot(first.std_error, second.std_error)
+    per_step = np.maximum(first.std_error**2 / first.step, second.std_error**2 / second.step)
+    total = first.step + second.step
+    step = (first.step**2 + second.step**2) / total
+    is_known = np.isfinite(per_step)
+    expected = np.clip(np.where(is_known, per_step, 1) * total / step**2, _LEAST_EXPECTED, _MOST_EXPECTED)
+    p_value = np.minimum(1.0, 2 * gammainc(expected + np.abs(difference) / step, expected))
+    half = np.where(is_known, step * (pdtrik((1 + LEVEL) / 2, expected) + 1 - expected), np.inf)
+    p_value = np.where(is_known, p_value, 1.0)
     return Differences(
-        first=first[0],
-        second=second[0],
+        first=first.share,
+        second=second.share,
         difference=difference,
         std_error=std_error,
-        low=np.maximum(difference - QUANTILE_975 * std_error, -1.0),
-        high=np.minimum(difference + QUANTILE_975 * std_error, 1.0),
+        low=np.maximum(difference - half, -1.0),
+        high=np.minimum(difference + half, 1.0),
         p_value=p_value,
         significant=benjamini_hochberg(p_value, rate),
     )

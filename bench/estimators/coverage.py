@@ -23,9 +23,9 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
 
-REPORTS = (10_000, 100_000, 1_000_000)
+REPORTS = (100, 1000, 10_000, 1_000_000)
 VALUES = (10, 100, 1000)
-EPSILONS = (1.0, 2.0, 4.0)
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 EXPONENTS = (0.01, 1.3, 2.5)
 #: True shares near 0, in standard errors of a value that nobody holds.
 DISTANCES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -191,7 +191,7 @@ def table(cells: list[CoverageCell]) -> str:
 def main() -> None:
     """Print the tables and write them to bench/results.
 
-    Exit status 1 if a value is covered below 93 %, or one that nobody or everybody holds below 95 %.
+    Exit status 1 if a value is covered below 94.9 %.
     """
     cells = [
         cell(reports, values, epsilon, exponent)
@@ -219,10 +219,9 @@ def main() -> None:
     (RESULTS / "coverage.md").write_text(text)
     (RESULTS / "coverage.json").write_text(json.dumps(figures, indent=1) + "\n")
     click.echo(text, nl=False)
-    if min(*(one.worst for one in [*cells, *others]), *(min(one.near_0) for one in edges)) < 0.93:
-        raise click.ClickException("a value is covered below 93 %")
-    if min(min(one.near_0[0], one.at_1) for one in edges) < 0.95:
-        raise click.ClickException("a value that nobody or everybody holds is covered below 95 %")
+    edge = min(min(*one.near_0, one.at_1) for one in edges)
+    if min(edge, *(one.worst for one in [*cells, *others])) < 0.949:
+        raise click.ClickException("a value is covered below 94.9 %")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from estimators.arrays import FloatArray
 from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import LEVEL
 from estimators.frequency.intervals.score import ScoreTest
+from estimators.frequency.intervals.two_binomials import TwoBinomials
 from estimators.mechanisms.channels import BitChannel, SymmetricChannel
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 
@@ -80,7 +81,7 @@ class Inversion:
         return (self.hit * (1 - self.hit) - self.miss * (1 - self.miss)) / self.contrast**2
 
     def score_interval(self, inverted: FloatArray, reports: int, level: float = LEVEL) -> IntervalEnds:
-        """Return the interval of every share: all f in [0, 1] whose test accepts x, see `ScoreTest`.
+        """Return the interval of every share: all f in [0, 1] whose test accepts x, see `TwoBinomials`.
 
         Parameters
         ----------
@@ -92,7 +93,8 @@ class Inversion:
         -------
         low and high, float64 arrays (n,), fractions, 0 <= low < high <= 1.
         """
-        return self.score_test(reports).interval(inverted, level)
+        counts = reports * (self.miss + self.contrast * inverted)
+        return TwoBinomials(reports, self.hit, self.miss, self.contrast).interval(counts, level)
 
     def score_test(self, reports: int) -> ScoreTest:
         """Return the test of a share by the count of its bucket, the sum of two binomials.

@@ -35,8 +35,8 @@ def estimate(
     equal (up to 250 times).
 
     Standard errors and intervals are always those of `inv`, because intervals around a constrained estimate
-    do not cover; `ScoreTest` states how often those of `inv` do. A value is significant if its count exceeds
-    what false reports of other values explain, by the binomial tail and Benjamini-Hochberg at 5 %.
+    do not cover; `TwoBinomials` states how often those of `inv` do. A value is significant if its count
+    exceeds what false reports of other values explain, by the binomial tail and Benjamini-Hochberg at 5 %.
 
     Parameters
     ----------

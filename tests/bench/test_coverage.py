@@ -51,7 +51,7 @@ def test_cell_keeps_the_mean_and_the_worst_value():
 def test_table_shows_percent_and_names_the_worst():
     cells = [cell(10_000, 10, 1.0, exponent) for exponent in (0.01, 1.3, 2.5)]
     lines = table(cells).splitlines()
-    assert lines[2].startswith("| 10,000 | 10 | 1 | 95.0, worst 94.9 |")
+    assert lines[2].startswith("| 10,000 | 10 | 1 | 95.2, worst 95.1 |")
     assert lines[-1] == f"Worst value of all: {100 * min(one.worst for one in cells):.2f} %."
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.comparison import ComparisonRecord
-from analysis.differences import compare_shares
+from analysis.differences import SideShares, compare_shares
 from deploy.query.roll_ups import compare
 from estimators.frequency.krr import inv, std_error
 from estimators.mechanisms.krr import KRR
@@ -45,10 +45,11 @@ def marked(epsilon: int, *, same_people: bool) -> float:
     random, mechanism = generator(epsilon), KRR.from_epsilon(16, epsilon)
     fixed = random.multinomial(REPORTS, POPULATION)
 
-    def side() -> tuple[np.ndarray, np.ndarray]:
+    def side() -> SideShares:
         people = fixed if same_people else random.multinomial(REPORTS, POPULATION)
         share = inv(krr_counts(random, people, mechanism), mechanism)
-        return share, std_error(share, REPORTS, mechanism)
+        step = 1 / (REPORTS * mechanism.contrast)
+        return SideShares(share, std_error(share, REPORTS, mechanism), step)
 
     return float(np.mean([compare_shares(side(), side()).significant.any() for _ in range(RUNS)]))
 

@@ -11,7 +11,7 @@ from estimators.decoding.hot.decode import decode_hot
 from estimators.decoding.hot.rank_one_test import rank_one_test
 from estimators.frequency.estimate import QUANTILE_975, Estimate, PairEstimate, Shares, shown_interval
 from estimators.frequency.intervals.fieller import fieller_shares
-from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.inversion import Inversion
 from estimators.frequency.pairs.conditional import columns_of
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.frequency.simplex import project_to_simplex
@@ -54,33 +54,44 @@ def decode_pair(
     table, variance = (each.reshape(mechanism.shape) for each in (rates.rate, rates.std_error**2))
     noise = mechanism.p_star * (1 - mechanism.p_star) / (mechanism.q_star - mechanism.p_star) ** 2
     noise /= joint.reports
-    given_second = _given_rows(table.T, variance.T)
+    step = 1 / (joint.reports * (mechanism.q_star - mechanism.p_star))
+    given_second = _given_rows(table.T, variance.T, step)
     ones = bit_counts[0, : mechanism.buckets].reshape(mechanism.shape)
     without_bit = float(np.clip(1 - table.sum(), 0, 1)), float(np.sqrt(variance.sum()))
     return replace(
         joint,
         other=without_bit if may_lack_bit else None,
         pair=PairEstimate(
-            (_margin(table, variance, noise, joint), _margin(table.T, variance.T, noise, joint)),
-            _by_rows(_given_rows(table, variance)),
+            (
+                _margin(table, variance, noise, joint, mechanism),
+                _margin(table.T, variance.T, noise, joint, mechanism),
+            ),
+            _by_rows(_given_rows(table, variance, step)),
             _by_rows(Shares(*(column.T for column in columns_of(given_second)))),
             rank_one_test(ones, joint.reports, mechanism),
         ),
     )
 
 
-def _margin(table: FloatArray, variance: FloatArray, noise: float, joint: Estimate) -> Estimate:
-    """Sum each row; a value is significant if the noise of the K2 bits of an empty row is well below it."""
+def _margin(
+    table: FloatArray, variance: FloatArray, noise: float, joint: Estimate, mechanism: OneHotPair
+) -> Estimate:
+    """Sum each row; a value is significant if the noise of the K2 bits of an empty row is well below it.
+
+    The ones of a row are those of N K2 bits, of which its holders have one each: two binomials.
+    """
     sums, error = table.sum(axis=1), np.sqrt(variance.sum(axis=1))
     frequency = np.maximum(sums, 0)
     if frequency.sum() > 1:
         frequency = project_to_simplex(sums)
-    low, high = shown_interval(*unified_interval(sums, error), frequency)
+    bits = table.shape[1]
+    ends = Inversion.of_bit(mechanism).score_interval(sums / bits, joint.reports * bits)
+    low, high = shown_interval(ends.low * bits, ends.high * bits, frequency)
     p_values = normal_tail(sums / np.sqrt(noise * table.shape[1]))
     return Estimate(joint.estimator, joint.reports, frequency, error, low, high, benjamini_hochberg(p_values))
 
 
-def _given_rows(table: FloatArray, variance: FloatArray) -> Shares:
+def _given_rows(table: FloatArray, variance: FloatArray, step: float) -> Shares:
     """Return the shares r of each row, (K1, K2): x(i, j) - r x(i) has the variance of its independent bits.
 
     That is (1 - r)² v(i, j) + r² (v(i) - v(i, j)). Rows less than 1.96 standard errors above 0 say nothing:
@@ -91,7 +102,7 @@ def _given_rows(table: FloatArray, variance: FloatArray) -> Shares:
     for each in np.flatnonzero(row > QUANTILE_975 * np.sqrt(whole)):
         frequency[each] = project_to_simplex(table[each] / row[each])
     variances = (variance, np.broadcast_to(whole / 4, table.shape), whole - variance)
-    return fieller_shares(frequency, table, row, variances)
+    return fieller_shares(frequency, table, row, variances, step)
 
 
 def _by_rows(shares: Shares) -> Shares:

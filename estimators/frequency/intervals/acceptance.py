@@ -16,8 +16,8 @@ from scipy.special import ndtr, ndtri
 from estimators.arrays import FloatArray
 
 LEVEL = 0.95
-# Bisections of [0, 1.96]: to 3e-18.
-_HALVINGS = 60
+# Bisections of [0, 1.96]: to 2e-12.
+_HALVINGS = 40
 
 
 def level_for_all(values: int) -> float:

@@ -1,9 +1,27 @@
 """95 % intervals of a part's share of a whole where both are estimates, and noise may hide the whole."""
 
 import numpy as np
+from scipy.special import pdtrik
 
 from estimators.arrays import FloatArray
 from estimators.frequency.estimate import QUANTILE_975, Shares, shown_interval
+from estimators.frequency.intervals.acceptance import LEVEL
+
+_ONE_HOLDER = 0.25
+# Beyond, a Poisson is normal.
+_MOST_EXPECTED = 1e15
+
+
+def _quantile(variance: FloatArray) -> FloatArray:
+    """Return how many standard errors the interval reaches, float64 (K1, K2), >= 1.96.
+
+    The quantile of a Poisson variable of this variance, in reports squared, plus that of one holder more than
+    estimated, whose report is true or false.
+    """
+    expected = np.minimum(variance + _ONE_HOLDER, _MOST_EXPECTED)
+    reach = pdtrik((1 + LEVEL) / 2, expected) + 1 - expected
+    quantile: FloatArray = np.maximum(reach / np.sqrt(variance), QUANTILE_975)
+    return quantile
 
 
 def fieller_shares(
@@ -11,6 +29,7 @@ def fieller_shares(
     part: FloatArray,
     whole: FloatArray,
     variances: tuple[FloatArray, FloatArray, FloatArray],
+    step: float,
 ) -> Shares:
     """Return shares r = x / X with Fieller's intervals: all r with |x - r X| <= 1.96 s(r).
 
@@ -27,6 +46,7 @@ def fieller_shares(
     part : float64 array (K1, K2), x, unbiased.
     whole : float64 array (K1, 1), X, unbiased.
     variances : s(r)² at r = 0, 1/2 and 1, float64 arrays (K1, K2), > 0; it is quadratic.
+    step : the most that one report adds to x, > 0.
 
     Returns
     -------
@@ -38,7 +58,7 @@ def fieller_shares(
     at_0, at_half, at_1 = variances
     square = 2 * (at_0 + at_1 - 2 * at_half)  # s(r)² = at_0 + slope r + square r²
     slope = at_1 - at_0 - square
-    limit = QUANTILE_975**2
+    limit = _quantile(np.minimum(np.minimum(at_0, at_1), at_half) / step**2) ** 2
     bounded = (whole > 0) & (whole**2 > limit * square)
     x, known_whole = np.clip(part, 0, np.maximum(whole, 0)), np.where(bounded, whole, 1)
     # lead r² + 2 half r + last <= 0; its discriminant is >= 0, since r = x / X solves it.

@@ -32,7 +32,8 @@ def given_first(table: FloatArray, unconstrained: FloatArray, reports: int, mech
         variance_within_rows(table, np.full(table.shape, ratio), mechanism) / reports for ratio in (0, 0.5, 1)
     )
     whole = unconstrained.sum(axis=1, keepdims=True)
-    found = fieller_shares(frequency, unconstrained, whole, (at_0, at_half, at_1))
+    step = 1 / (reports * mechanism.first.contrast * mechanism.second.contrast)
+    found = fieller_shares(frequency, unconstrained, whole, (at_0, at_half, at_1), step)
     return Shares(*(column.ravel() for column in columns_of(found)))
 
 

@@ -7,7 +7,7 @@ from estimators.arrays import FloatArray
 from estimators.frequency import krr
 from estimators.frequency.estimate import Estimate, PairEstimate, count_reports
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.unified import unified_interval
+from estimators.frequency.pairs.cells import cell_intervals
 from estimators.frequency.pairs.conditional import given_first, given_second
 from estimators.frequency.pairs.independence import independence_test
 from estimators.frequency.pairs.joint_mle import joint_mle
@@ -47,7 +47,7 @@ def estimate_pair(counts: NDArray[np.int64], mechanism: PairKRR) -> Estimate:
     error = std_error(unconstrained, reports, mechanism)
     frequency = found.table.ravel()
     low, high, for_all = shown_intervals(
-        lambda level: unified_interval(unconstrained.ravel(), error.ravel(), level=level), frequency
+        lambda level: cell_intervals(unconstrained, reports, mechanism, level), frequency
     )
     margins = (
         krr.estimate(table.sum(axis=1), mechanism.first),

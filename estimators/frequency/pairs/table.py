@@ -72,6 +72,16 @@ def std_error(table: FloatArray, reports: int, mechanism: PairKRR) -> FloatArray
     return error
 
 
+def std_error_without(table: FloatArray, reports: int, mechanism: PairKRR) -> FloatArray:
+    """Return the standard error of every entry of `inverted` if nobody has the pair, as `std_error`.
+
+    Its row and its column keep their sums.
+    """
+    rows, columns = (np.clip(table.sum(axis=axis, keepdims=True), 0, 1) for axis in (1, 0))
+    error: FloatArray = np.sqrt(_variance(np.zeros(table.shape), rows, columns, mechanism) / reports)
+    return error
+
+
 def expected_std_error(frequency: float, reports: int, mechanism: PairKRR) -> float:
     """Return the standard error of a pair of this share, if all other reports spread evenly over the values.
 

@@ -1,14 +1,17 @@
 """Intervals from counts of k-RR and one-hot reports: exact coverage, by sums over all counts."""
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.estimators.coverage import coverage, log_factorials
-from estimators.frequency.estimate import QUANTILE_975
+from bench.estimators.coverage import binomial, coverage, log_factorials
+from estimators.frequency.estimate import QUANTILE_975, IntervalEnds
+from estimators.frequency.intervals.acceptance import LEVEL, level_for_all
+from estimators.frequency.intervals.two_binomials import TwoBinomials
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -40,26 +43,73 @@ def shares_held(channel: Inversion, reports: int) -> list[int]:
 @each_channel
 @pytest.mark.parametrize("reports", REPORTS)
 def test_coverage_is_as_stated(channel: Inversion, reports: int) -> None:
-    """At 0 and 1 at least 95 %; elsewhere within a percent if the variance of the count is at least 100.
+    """At least 94.9 % for every share; the more above, the fewer reports are false.
 
-    Below that the normal approximation fails slowly: 93.8 to 97.5 % at 16, and at least 93.5 % at any, with
-    95 % on average. Defects caught: no half count (94.3 % at 0), no skewness, no extension for small
-    variances (79 %), the radius of a two-sided test (97.5 % at 0).
+    Defects caught: no half count (94.3 % at 0), tails of a normal (79 %), the radius of a two-sided test
+    (97.5 % at 0).
     """
     held = shares_held(channel, reports)
     covered = {holders: coverage(holders, reports, channel, FACTORIALS) for holders in held}
-    assert covered[0] >= 0.95
-    assert covered[reports] >= 0.95
-    assert min(covered.values()) >= 0.935
-    assert np.mean(list(covered.values())) >= 0.948
+    assert min(covered.values()) >= 0.949
+    assert np.mean(list(covered.values())) >= 0.95
     for holders, probability in covered.items():
         variance = (
             channel.std_error(np.array([holders / reports]), reports) * reports * channel.contrast
         ) ** 2
         if variance >= 16:
-            assert 0.938 <= probability <= 0.975
+            assert probability <= 0.98
         if variance >= 100:
-            assert 0.94 <= probability <= 0.96
+            assert probability <= 0.965
+
+
+GRID = [
+    pytest.param(values, epsilon, reports, id=f"k{values}-eps{epsilon:g}-n{reports}")
+    for values in (2, 10, 100, 1000)
+    for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+    for reports in (10, 100, 1000, 10_000)
+]
+
+
+def tails_outside(
+    interval: Callable[[np.ndarray, float], IntervalEnds], channel: Inversion, reports: int, level: float
+) -> float:
+    """Largest probability, over holders, that their share is outside the interval of their count: exact."""
+    low, high = interval(np.arange(reports + 1), level)
+    worst = 0.0
+    few = min(reports, 12)
+    for holders in {*range(few), *range(reports - few, reports + 1), *range(0, reports, reports // 7 + 1)}:
+        first_true, true = binomial(holders, channel.hit, FACTORIALS)
+        first_lie, lie = binomial(reports - holders, channel.miss, FACTORIALS)
+        probability = np.convolve(true, lie)
+        first = first_true + first_lie
+        counts = slice(first, first + len(probability))
+        outside = (holders / reports < low[counts]) | (holders / reports > high[counts])
+        worst = max(worst, float(probability[outside].sum()))
+    return worst
+
+
+@pytest.mark.parametrize(("values", "epsilon", "reports"), GRID)
+def test_no_share_is_outside_more_often_than_stated(values: int, epsilon: float, reports: int) -> None:
+    """Of a value that hardly anybody, some or nearly everybody holds, alone and among all values at once.
+
+    Exact, so it never fails by chance. The level of single values may be missed by a fiftieth, that of all
+    values by half, in shares that few values can have at once.
+    """
+    channel = Inversion.of_symmetric(KRR.from_epsilon(values, epsilon))
+    test = TwoBinomials(reports, channel.hit, channel.miss, channel.contrast)
+    assert tails_outside(test.interval, channel, reports, LEVEL) <= 0.051
+    together = level_for_all(values)
+    assert tails_outside(test.interval, channel, reports, together) <= 1.5 * (1 - together)
+
+
+def test_a_test_by_normal_tails_would_be_seen() -> None:
+    """Corrected for skewness, a normal misses a share among 1,000 nearly always where 10 reports came."""
+    channel = Inversion.of_symmetric(KRR.from_epsilon(1000, 1.0))
+
+    def interval(counts: np.ndarray, level: float) -> IntervalEnds:
+        return channel.score_test(10).interval(channel.frequency(counts / 10), level)
+
+    assert tails_outside(interval, channel, 10, level_for_all(1000)) > 0.99
 
 
 @each_channel
@@ -85,19 +135,19 @@ def test_a_value_that_nobody_holds_is_covered(miss: float, reports: int) -> None
     """Whatever the number of false reports: from 0.001 to 3,000 are expected. Everybody: mirrored."""
     nobody = Inversion(miss + 0.3, miss, 0.3)
     everybody = Inversion(1 - miss, 0.7 - miss, 0.3)
-    assert coverage(0, reports, nobody, FACTORIALS) >= 0.95
-    assert coverage(reports, reports, everybody, FACTORIALS) >= 0.95
+    assert coverage(0, reports, nobody, FACTORIALS) >= 0.949
+    assert coverage(reports, reports, everybody, FACTORIALS) >= 0.949
 
 
 @given(st.integers(20, 980), st.floats(0.5, 8), st.integers(2, 50))
-def test_ends_far_from_0_and_1_solve_the_score_equation(permille: int, epsilon: float, k: int) -> None:
-    """At each end f, the estimate is 1.96 standard errors of f away; corrections are below 1e-5 of them."""
+def test_ends_far_from_0_and_1_are_those_of_a_normal(permille: int, epsilon: float, k: int) -> None:
+    """At each end f, the estimate is 1.96 standard errors of f away; interpolated within a thousandth."""
     mechanism, reports = KRR.from_epsilon(k, epsilon), 10**9
     estimate = np.array([permille / 1000])
     for end in Inversion.of_symmetric(mechanism).score_interval(estimate, reports):
         variance = (1 - end) * mechanism.q * (1 - mechanism.q) + end * mechanism.p * (1 - mechanism.p)
         distance = abs(estimate - end) * mechanism.contrast / np.sqrt(variance / reports)
-        assert distance == pytest.approx(QUANTILE_975, rel=1e-5)
+        assert distance == pytest.approx(QUANTILE_975, rel=1e-3)
 
 
 def test_few_distinct_counts_of_many_values_are_fast() -> None:
