@@ -50,9 +50,9 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     """Build the mechanism of the same class with the least error at this epsilon per report.
 
     Values, range, bits, hashes, cohorts and epsilon_inf stay the same; nearly so the number of counters of
-    local hashing, and of functions of the longitudinal kind. The fields of a pair keep their parts of epsilon.
-    A RAPPOR's p and q and the buckets of local hashing are computed again, so the result can differ from the
-    given mechanism even at its own epsilon.
+    local hashing, and of functions of the longitudinal kind. The fields of a pair keep their parts of
+    epsilon. A RAPPOR's p and q and the buckets of local hashing are computed again, so the result can differ
+    from the given mechanism even at its own epsilon.
 
     Parameters
     ----------
