@@ -108,7 +108,7 @@ def test_pair_loss_of_different_epsilons_is_never_below_the_truth(other_epsilon:
 
 
 def test_two_reports_of_a_pair_with_different_epsilons_are_bounded_not_exact() -> None:
-    """By enumeration in fractions: the loss of two reports is above the truth somewhere, so docs say bound."""
+    """By enumeration in fractions: two reports cost less than stated, so docs call it a bound."""
     mechanism = PairKRR.from_epsilons(2, 2, 1.0, 0.25)
     rows, loss = rows_of(mechanism), pair_loss(mechanism)
     first, second = ([x * y for x in row for y in row] for row in (rows[0], rows[3]))
