@@ -10,10 +10,9 @@ from deploy.config.describe import describe
 from deploy.config.file import CollectionFileError, load
 from deploy.offline.check_facts import FileFacts, facts_of
 from deploy.offline.costs.memory import memory_lines
-from deploy.offline.costs.sharing import DEFAULT_CLIENTS, sharing_lines
+from deploy.offline.costs.sharing import DEFAULT_CLIENTS, MOST_CLIENTS, sharing_lines
 from deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
 from deploy.offline.file_schema import file_schema
-from estimators.planning import LARGEST_REPORTS
 
 
 @click.command()
@@ -23,7 +22,7 @@ from estimators.planning import LARGEST_REPORTS
 )
 @click.option(
     "--clients",
-    type=click.IntRange(1, LARGEST_REPORTS),
+    type=click.IntRange(1, MOST_CLIENTS),
     default=DEFAULT_CLIENTS,
     show_default=True,
     help="Expected clients in a window: says how many share a function or counter of local hashing.",

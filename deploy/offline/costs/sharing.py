@@ -9,7 +9,7 @@ from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 #: Clients, or reports of a window, unless `--clients` says another number.
-DEFAULT_CLIENTS = 1000
+DEFAULT_CLIENTS, MOST_CLIENTS = 1000, 10**12
 
 
 class SharingFacts(msgspec.Struct, frozen=True):
