@@ -260,7 +260,9 @@ def test_a_plan_among_what_relays_shuffle_agrees_with_check(
     config = tmp_path / "deniable.yaml"
     config.write_text(f"{RELAYS.replace('EPSILON', '1')}relay: {relay}\n")
     line = f"--values 16 --shuffled-epsilon 0.5 --reports {reports} --config {config}"
-    found = json.loads(run(f"{line} --json").stdout)
+    planned = run(f"{line} --json")
+    assert planned.exit_code == 0, (planned.output, planned.exception)
+    found = json.loads(planned.stdout)
     assert found["asked"]["shuffled"] == honest
     config.write_text(f"{RELAYS.replace('EPSILON', repr(found['epsilon'][0]))}relay: {relay}\n")
     checked = json.loads(CliRunner().invoke(check, ["--config", str(config), "--json"]).stdout)
@@ -275,7 +277,9 @@ def test_a_plan_among_what_relays_shuffle_agrees_with_check(
 
 def test_a_plan_without_a_file_takes_the_defaults_of_relays() -> None:
     line = "--values 100 --shuffled-epsilon 1 --reports 100000 --json"
-    found = json.loads(run(line).stdout)
+    planned = run(line)
+    assert planned.exit_code == 0, (planned.output, planned.exception)
+    found = json.loads(planned.stdout)
     assert found["asked"]["shuffled"] == 500
     high = shuffled_epsilon(blanket_of(KRR.from_epsilon(100, found["epsilon"][0])), 500, 1e-6).high
     assert high == pytest.approx(1, rel=1e-3)
