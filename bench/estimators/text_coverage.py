@@ -50,8 +50,8 @@ HASHED: dict[str, FunctionPool] = {
     "local-hash, epsilon 1": LocalHash.from_epsilon(1.0),
     "local-hash, epsilon 2": LocalHash.from_epsilon(2.0),
     "local-hash, epsilon 4": LocalHash.from_epsilon(4.0),
-    "local-hash-longitudinal, 2 and 1": LongitudinalHash.from_epsilons(2.0, 1.0),
-    "local-hash-longitudinal, 4 and 2": LongitudinalHash.from_epsilons(4.0, 2.0),
+    "local-hash-longitudinal, 2 and 1": LongitudinalHash.from_epsilons(2.0, 1.0, 5460),
+    "local-hash-longitudinal, 4 and 2": LongitudinalHash.from_epsilons(4.0, 2.0, 2336),
 }
 #: Share of reports of unlisted texts, and the number of these texts, of local hashing.
 UNLISTED = ((0.0, 0), (0.2, 1), (0.2, 30))

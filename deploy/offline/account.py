@@ -122,7 +122,8 @@ def account(
     """Show what reports of one client and value cost, or how many a budget allows.
 
     Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
-    (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high). Memoized
+    (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high; for k-hot
+    RAPPOR whose hot is above half of the values, one that is up to twice the truth). Memoized
     longitudinal hashing is accounted for values that change, in as many buckets as --changes allow; where
     that is only an upper bound, the table says bound instead of exact.
     With --shuffled, two certified values of the epsilon against whoever sees only shuffled reports.

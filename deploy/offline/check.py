@@ -10,6 +10,7 @@ from deploy.config.describe import describe
 from deploy.config.file import CollectionFileError, load
 from deploy.offline.check_facts import FileFacts, facts_of
 from deploy.offline.costs.memory import memory_lines
+from deploy.offline.costs.sharing import DEFAULT_CLIENTS, MOST_CLIENTS, sharing_lines
 from deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
 from deploy.offline.file_schema import file_schema
 
@@ -19,8 +20,15 @@ from deploy.offline.file_schema import file_schema
 @click.option(
     "--schema", is_flag=True, help="Print the JSON Schema of collection files instead, for editors."
 )
+@click.option(
+    "--clients",
+    type=click.IntRange(1, MOST_CLIENTS),
+    default=DEFAULT_CLIENTS,
+    show_default=True,
+    help="Expected clients in a window: says how many share a function or counter of local hashing.",
+)
 @config_option
-def check(as_json: bool, schema: bool, config: Path) -> None:
+def check(as_json: bool, schema: bool, clients: int, config: Path) -> None:
     """Check the collection file and show what each collection costs; does not connect.
 
     Example: deniable check --config deniable.yaml
@@ -35,12 +43,12 @@ def check(as_json: bool, schema: bool, config: Path) -> None:
     except CollectionFileError as error:  # other commands may get the missing fields from their environment
         refusal = str(error)
     if as_json:
-        found = FileFacts(1, [facts_of(each, loaded.relay) for each in loaded.allowances], refusal)
+        found = FileFacts(1, [facts_of(each, loaded.relay, clients) for each in loaded.allowances], refusal)
         click.echo(msgspec.json.format(msgspec.json.encode(found)))
         return
     for allowance in loaded.allowances:
         click.echo(describe(allowance))
-        for line in memory_lines(allowance.collection):
+        for line in (*sharing_lines(allowance.collection, clients), *memory_lines(allowance.collection)):
             click.echo(f"  {line}")
         if loaded.relay is not None:
             facts = shuffled_facts(allowance, loaded.relay)

@@ -7,6 +7,7 @@ import msgspec
 
 from deploy.config.sections import RelaySection
 from deploy.offline.costs.memory import MemoryFacts, memory_facts
+from deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts, sharing_facts
 from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import UNLIMITED, Allowance
@@ -30,7 +31,8 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     """What `check` says of one collection. Epsilons in nats; None stands for infinite.
 
     `epsilon_of_all_buckets`, of values in all buckets if it is known when they change, is None but for
-    `local-hash-longitudinal`. `shuffled_by_relays` is None without a section relay.
+    `local-hash-longitudinal`. `sharing` is None but for local hashing, `shuffled_by_relays` without a section
+    relay.
     """
 
     name: str
@@ -45,6 +47,7 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     reports_per_window: int
     budget: BudgetFacts | None
     memory: MemoryFacts
+    sharing: SharingFacts | None = None
     shuffled_by_relays: ShuffledFacts | None = None
 
 
@@ -56,13 +59,16 @@ class FileFacts(msgspec.Struct, frozen=True):
     connection_error: str | None
 
 
-def facts_of(allowance: Allowance, relay: RelaySection | None = None) -> CollectionFacts:
+def facts_of(
+    allowance: Allowance, relay: RelaySection | None = None, clients: int = DEFAULT_CLIENTS
+) -> CollectionFacts:
     """Return a collection's cost and limits; takes seconds for some mechanisms with a budget.
 
     Parameters
     ----------
     allowance : of the collection.
     relay : the section of the file, if there is one.
+    clients : expected in a window, for `sharing`.
     """
     collection, budget = allowance.collection, allowance.budget
     mechanism, limit = collection.mechanism, allowance.unspent_limit
@@ -88,5 +94,6 @@ def facts_of(allowance: Allowance, relay: RelaySection | None = None) -> Collect
             budget.changes,
         ),
         memory_facts(collection),
+        sharing_facts(collection, clients),
         None if relay is None else shuffled_facts(allowance, relay),
     )

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from deploy.cli.options import NumberRange, refuse_alone, with_options
+from deploy.cli.options import CONFIG_PATH, NumberRange, refuse_alone, with_options
 from deploy.config.describe import rounded_up
+from deploy.config.file import CollectionFileError
 from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
 from deploy.offline.costs.plan_plot import checked_plot, save_plot
 from deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow, fields_of
@@ -21,7 +22,7 @@ from deploy.offline.costs.plan_sentences import (
     up_to_one,
 )
 from deploy.offline.costs.shuffled_cost import ShuffledNumber
-from deploy.offline.costs.shuffled_target import Build, ShuffledTarget
+from deploy.offline.costs.shuffled_target import Build, ShuffledTarget, wanted_epsilon
 from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
 from estimators.frequency.number import expected_median_interval
 from estimators.mechanisms.hashing.local_hash import LocalHash
@@ -60,7 +61,12 @@ from estimators.planning import (
     "--shuffled",
     type=ShuffledNumber(),
     metavar="N",
-    help="Honest reports that are shuffled together, of all cohorts.  [default: --reports]",
+    help="Honest reports that are shuffled together, of all cohorts.  [default: as relays shuffle --reports]",
+)
+@click.option(
+    "--config",
+    type=CONFIG_PATH,
+    help="Collection file whose relays shuffle, for --shuffled-epsilon.  [default: defaults of relays]",
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="For --shuffled-epsilon.")
 @click.option(
@@ -112,6 +118,7 @@ def plan_command(
     epsilon: float | None,
     shuffled_epsilon: float | None,
     shuffled: int | None,
+    config: Path | None,
     delta: float,
     reports: int,
     second_values: int | None,
@@ -131,11 +138,13 @@ def plan_command(
     if shuffled_epsilon is None:
         refuse_alone("--shuffled", "--shuffled-epsilon")
         refuse_alone("--delta", "--shuffled-epsilon")
+    if shuffled_epsilon is None or shuffled is not None:
+        refuse_alone("--config", "--shuffled-epsilon, without --shuffled")
     if not unlisted:
         refuse_alone("--unlisted-strings", "--unlisted above 0")
     try:
         check_epsilons({} if epsilon is None else {"epsilon": epsilon})
-        wanted = _wanted(epsilon, shuffled_epsilon, shuffled or reports, delta)
+        wanted = wanted_epsilon(epsilon, shuffled_epsilon, delta, shuffled, reports, config)
         others = Unlisted(unlisted, unlisted_strings)
         mechanisms = {name: _built(build, wanted) for name, build in _builders(values).items()}
         rows = [
@@ -150,6 +159,8 @@ def plan_command(
             for each in pairs
         ]
         growth = None if levels is None else _growth(levels, wanted, reports, values)
+    except CollectionFileError:
+        raise
     except ValueError as error:  # all numbers are options
         raise click.UsageError(with_options(str(error))) from error
     if plot is not None:
@@ -164,7 +175,7 @@ def plan_command(
             "std_error": std_error,
         }
         if isinstance(wanted, ShuffledTarget):
-            asked |= {"shuffled_epsilon": wanted.epsilon, "shuffled": wanted.reports, "delta": delta}
+            asked |= {"shuffled_epsilon": wanted.epsilon, "shuffled": wanted.pool.honest(1), "delta": delta}
         if unlisted:
             asked |= {"unlisted": unlisted, "unlisted_strings": unlisted_strings}
         columns = {name: [fields_of(row)[name] for row in rows] for name in fields_of(rows[0])}
@@ -186,17 +197,6 @@ def plan_command(
         click.echo(growth_sentence(growth))
     if isinstance(wanted, ShuffledTarget):
         click.echo(wanted.sentence(levels))
-
-
-def _wanted(
-    epsilon: float | None, shuffled_epsilon: float | None, shuffled: int, delta: float
-) -> float | ShuffledTarget:
-    """Return the epsilon that all mechanisms have, or the one that their shuffled reports shall have."""
-    if epsilon is not None and shuffled_epsilon is None:
-        return epsilon
-    if epsilon is None and shuffled_epsilon is not None:
-        return ShuffledTarget(shuffled_epsilon, delta, shuffled)
-    raise click.UsageError("give either --epsilon E or --shuffled-epsilon E")
 
 
 def _built(build: Build, wanted: float | ShuffledTarget) -> Mechanism:

@@ -62,9 +62,11 @@ def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False
     Epsilon in nats by name: `basic`, the largest loss, valid at delta = 0; `zcdp`, from the tight rho; `rdp`,
     from the tight RDP curve; `exact`, from the distribution of the loss. If memoized, all four are computed
     from the joint distribution of the n reports, whose largest loss can exceed n times that of one report,
-    and none exceeds epsilon_inf. For a LongitudinalKRR with k > 3 and n > 30, `exact` too is an upper bound,
-    by less than 3 % in tests. For memoized ChangingBuckets all are upper bounds: the least of those of the
-    reports, of the permanent responses, and of `largest_of`.
+    and none exceeds epsilon_inf. `exact` too is an upper bound for a LongitudinalKRR with k > 3 and n > 30,
+    by less than 3 % in tests; for several reports of a PairKRR whose fields have different epsilons, by up to
+    40 %; and for a HotRappor with `hot` above half of its buckets, by up to 100 %. For memoized
+    ChangingBuckets all are upper bounds: the least of those of the reports, of the permanent responses, and
+    of `largest_of`.
 
     Raises
     ------

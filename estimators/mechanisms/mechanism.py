@@ -49,10 +49,10 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
 def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     """Build the mechanism of the same class with the least error at this epsilon per report.
 
-    Values, range, bits, hashes, cohorts and epsilon_inf stay the same, and the number of counters of local
-    hashing nearly so. The fields of a pair keep their parts of epsilon. A RAPPOR's p and q and the buckets of
-    local hashing are computed again, so the result can differ from the given mechanism even at its own
-    epsilon.
+    Values, range, bits, hashes, cohorts and epsilon_inf stay the same; nearly so the number of counters of
+    local hashing, and of functions of the longitudinal kind. The fields of a pair keep their parts of
+    epsilon. A RAPPOR's p and q and the buckets of local hashing are computed again, so the result can differ
+    from the given mechanism even at its own epsilon.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
             return PrefixTree(lengths, LocalHash.from_epsilon(epsilon, functions, buckets))
         case LongitudinalHash():
             buckets = best_buckets(epsilon)
-            functions = max(block_of(buckets).functions, mechanism.width // buckets)
-            functions = min(functions, LongitudinalHash.most_functions)
+            least, most = LongitudinalHash.range_of_functions(buckets)
+            functions = min(max(least, mechanism.hash_functions), most)
             return LongitudinalHash.from_epsilons(mechanism.epsilon_inf, epsilon, functions, buckets)
         case LongitudinalKRR():
             return LongitudinalKRR.from_epsilons(mechanism.k, mechanism.epsilon_inf, epsilon)

@@ -1,6 +1,7 @@
 """The random source of a producer: AES-CTR under a key from the operating system."""
 
 import os
+import time
 from typing import Protocol
 from weakref import WeakSet
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from producers.randomization import aes
 
 BYTES_PER_KEY = 2**30
+SECONDS_PER_KEY = 1.0
 
 
 class Words(Protocol):
@@ -38,20 +40,26 @@ def below(words: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
 
 
 class _Key:
-    """One key's keystream, for one draw at a time, and the bytes that it may still produce."""
+    """One key's keystream, for one draw at a time, and what ends it: a process, a time, a number of bytes."""
 
     def __init__(self) -> None:
-        self.encryptor = aes.counter(os.urandom(aes.KEY_BYTES))
+        self.process = os.getpid()
+        self.end = time.monotonic() + SECONDS_PER_KEY
         self.left = BYTES_PER_KEY
+        self.encryptor = aes.counter(os.urandom(aes.KEY_BYTES))
 
 
 class Keystream:
-    """AES-128-CTR keystreams, re-keyed after a fork and after BYTES_PER_KEY.
+    """AES-128-CTR keystreams, re-keyed in another process, after SECONDS_PER_KEY and after BYTES_PER_KEY.
 
     Safe for threads and signal handlers: simultaneous draws use different keys. A key comes from `os.urandom`
     in the call that needs it, so a failure raises there and every word is fresh. One key produces at most
     BYTES_PER_KEY, or one longer draw: 2**26 blocks, which differ from random ones only in that they never
     repeat, an advantage below 2**-76.
+
+    Every draw compares process ids, since libraries fork without Python's hooks. Copies of a whole machine
+    have the same ids: those that go on from one snapshot may repeat words for SECONDS_PER_KEY, and then
+    depend on how their kernels renew `os.urandom`.
     """
 
     def __init__(self) -> None:
@@ -73,10 +81,16 @@ class Keystream:
             key = idle.pop()
         except IndexError:
             key = _Key()
-        if key.left < stream.nbytes:
+        if key.left < stream.nbytes or key.end < time.monotonic():
             key = _Key()
         key.left -= stream.nbytes
         key.encryptor.update_into(stream, stream)
+        # Looked at after the draw, so that a signal handler that forks during it is seen too. The words of
+        # the other process's key XOR those of a fresh one are as good as fresh.
+        while key.process != os.getpid():
+            key = _Key()
+            key.left -= stream.nbytes
+            key.encryptor.update_into(stream, stream)
         idle.append(key)
         return words
 
@@ -89,5 +103,6 @@ def _forget_all() -> None:
         keystream.forget()
 
 
-# Errors in this hook would be swallowed, so it only drops keys and never creates one.
+# For a child in a namespace of its own, which may have its parent's process id. Errors in this hook would be
+# swallowed, so it only drops keys and never creates one.
 os.register_at_fork(after_in_child=_forget_all)

@@ -68,3 +68,9 @@ def test_plain_client_of_a_tls_port_is_closed(authority):
         client.send(b"GET / HTTP/1.1\r\n\r\n")
         with pytest.raises((EOFError, ConnectionError, ssl.SSLError, UnicodeDecodeError)):
             client.answer()
+
+
+def test_versions_before_tls_1_2_are_not_spoken(authority):
+    made = authority.issue("edge", server=True)
+    context = TlsFiles(made.certificate_file, made.key_file).context
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2

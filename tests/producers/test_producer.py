@@ -156,6 +156,27 @@ def test_no_trace_of_client_or_value_is_sent(make, kafka):
         assert b"5519" not in record["value"]
 
 
+def test_no_client_or_value_is_in_the_folder(make, kafka, tmp_path):
+    """While reports wait to be sent, and after; whoever reads the folder without the secret sees neither."""
+    target = make()
+    kafka.acknowledges = False
+    target.report("destination", [CANARY] * 50, [f"client-5519{number}" for number in range(50)])
+    target.report("carrier", [CANARY], ["client-5519"])
+
+    def content():
+        files = [file for file in tmp_path.rglob("*") if file.is_file()]
+        assert any(file.stat().st_size > 4096 for file in files)
+        return b"".join(file.read_bytes() for file in files)
+
+    waiting = content()
+    kafka.acknowledges = True
+    kafka.acknowledge()
+    target.flush()
+    for stored in (waiting, content()):
+        assert CANARY.encode() not in stored
+        assert b"client-5519" not in stored
+
+
 def test_unknown_values_are_counted_only_locally(make, caplog):
     """Logs and counters do not show the number of unknown values, which is a true count."""
     make().close()  # creates the secret, and logs it

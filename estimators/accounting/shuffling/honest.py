@@ -56,18 +56,23 @@ class HonestShuffle:
         return cls(blanket_of(mechanism, memoized), delta, forged_share)
 
     def honest(self, shuffled: int) -> int:
-        """Return the honest ones among this many shuffled reports, rounded down to three digits, >= 1.
-
-        The report in question is one of them.
-        """
-        share = 1 - Fraction(str(self.forged_share))  # as it is written: 0.1 of 10 is 1
-        number = max(1, math.floor(shuffled * share))
-        unit = int("1" + "0" * max(0, len(str(number)) - 3))
-        return number // unit * unit
+        """Return the honest ones among this many shuffled reports; see `honest_reports`."""
+        return honest_reports(shuffled, self.forged_share)
 
     def epsilon(self, shuffled: int) -> Enclosure:
         """Enclose epsilon of a report among this many (>= 1) shuffled ones; see `shuffled_epsilon`."""
         return _epsilon(self.blanket, self.honest(shuffled), self.delta)
+
+
+def honest_reports(shuffled: int, forged_share: float) -> int:
+    """Return the honest ones among this many shuffled reports, rounded down to three digits, >= 1.
+
+    The report in question is one of them.
+    """
+    share = 1 - Fraction(str(forged_share))  # as it is written: 0.1 of 10 is 1
+    number = max(1, math.floor(shuffled * share))
+    unit = int("1" + "0" * max(0, len(str(number)) - 3))
+    return number // unit * unit
 
 
 @lru_cache(maxsize=4096)

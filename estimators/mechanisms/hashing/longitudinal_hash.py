@@ -10,9 +10,9 @@ from estimators.mechanisms.hashing.local_hash import best_buckets
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
-#: Functions times buckets, unless the number of functions is given. All reports of a client name its
-#: function: the fewer functions, the more clients share each.
-DEFAULT_COUNTERS = 1 << 14
+#: Unless the number is given. All reports of a client name its function, which never changes: the fewer
+#: functions, the more clients share each, and the larger are the errors from collisions.
+DEFAULT_FUNCTIONS = 256
 MOST_FUNCTIONS = 65_535
 
 
@@ -78,8 +78,8 @@ class LongitudinalHash(FunctionPool):
         ----------
         epsilon_inf : privacy loss of all reports of one bucket together, nats, in (0, 16].
         epsilon_one : privacy loss of one report, nats, in (0, epsilon_inf).
-        hash_functions : largest number of functions; rounded down to whole blocks. By default as many as
-            16,384 counters hold.
+        hash_functions : largest number of functions; rounded down to whole blocks. By default 256, of which
+            1,000 clients share each with about four.
         hash_buckets : prime in [2, 251]; by default `best_buckets` of epsilon_one.
 
         Raises
@@ -88,7 +88,7 @@ class LongitudinalHash(FunctionPool):
         """
         LongitudinalKRR.from_epsilons(2, epsilon_inf, epsilon_one)  # checks the epsilons
         buckets = best_buckets(epsilon_one) if hash_buckets is None else hash_buckets
-        wanted = DEFAULT_COUNTERS // max(buckets, 1) if hash_functions is None else hash_functions
+        wanted = DEFAULT_FUNCTIONS if hash_functions is None else hash_functions
         functions = cls.whole_blocks(wanted, buckets)
         steps = LongitudinalKRR.from_epsilons(buckets, epsilon_inf, epsilon_one)
         return cls(functions, buckets, steps.permanent.threshold, steps.instantaneous.threshold)

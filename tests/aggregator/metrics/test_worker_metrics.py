@@ -50,6 +50,11 @@ def test_no_label_contains_input() -> None:
             assert label == "le" or value in allowed[label], sample
 
 
+def test_workers_export_no_epsilon_of_shuffled_reports() -> None:
+    """They do not know how many reports were in one order: only relays do."""
+    assert not [sample.name for sample in samples(used()) if "shuffled" in sample.name]
+
+
 def test_packs_and_reports_are_counted() -> None:
     value = used().registry.get_sample_value
     assert value("deniable_packs_total", {"result": "counted"}) == 2

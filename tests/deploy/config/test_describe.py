@@ -54,7 +54,7 @@ def test_local_hashing_states_functions_and_buckets() -> None:
 def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
     mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
     lines = lines_of(Collection("search", mechanism, candidates=("x", "y"), memoize=True))
-    assert lines[0].startswith("search: longitudinal local hashing, 5460 functions into 3 buckets, 2 candi")
+    assert lines[0].startswith("search: longitudinal local hashing, 234 functions into 3 buckets, 2 candi")
     assert lines[1:3] == [
         "  one report: epsilon 1",
         "  all reports of one client and unchanged value: epsilon 2; of values in all 3 buckets that it may "

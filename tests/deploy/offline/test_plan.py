@@ -9,10 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.config.describe import rounded_up
+from deploy.offline.check import check
 from deploy.offline.plan import plan_command
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
+from estimators.mechanisms.krr import KRR
 from estimators.planning import best_bloom
 
 
@@ -78,18 +80,13 @@ def test_so_few_reports_that_no_share_is_found_are_said_to_be() -> None:
     assert json.loads(run(f"{line} --json").stdout)["growth"]["least_share"] is None
 
 
-def test_too_many_shuffled_reports_are_refused_by_their_option() -> None:
-    ended = run("--values 10 --shuffled-epsilon 1 --reports 1000000000000000000")
-    assert "--shuffled (by default --reports) must be in [1, 1000000000000]" in ended.output
-
-
 def test_all_of_few_texts_are_not_next_to_nothing() -> None:
     line = run(f"--values 2 --epsilon 1 --reports {10**18} --levels 2").stdout.splitlines()[-2]
     assert "reports find some without a list: about 2.0 of the most frequent" in line
 
 
 def test_growth_is_planned_for_shuffled_reports() -> None:
-    line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --json"
+    line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --shuffled 1000000 --json"
     growth = json.loads(run(line).stdout)["growth"]
     assert growth["shuffled"] <= 1 < growth["epsilon"]
     said = run(line.removesuffix(" --json")).stdout
@@ -222,7 +219,7 @@ def test_unlisted_reports_raise_the_error_of_text_only() -> None:
 
 
 def test_epsilons_are_chosen_for_shuffled_reports() -> None:
-    line = "--values 16 --shuffled-epsilon 0.0675 --reports 10000 --second-values 3"
+    line = "--values 16 --shuffled-epsilon 0.0675 --reports 10000 --shuffled 10000 --second-values 3"
     found = json.loads(run(f"{line} --json").stdout)
     assert found["asked"] == {
         "values": 16, "epsilon": None, "reports": 10_000, "std_error": 0.01, "shuffled_epsilon": 0.0675,
@@ -240,6 +237,69 @@ def test_epsilons_are_chosen_for_shuffled_reports() -> None:
         assert high == pytest.approx(0.0675, rel=1e-3)
 
 
+RELAYS = """\
+kafka: {partitions: 2}
+collections:
+  - {name: plan, mechanism: k-rr, epsilon: EPSILON, size: 16, other: false, window_seconds: 3600,
+     grace_seconds: 60, budget: none}
+"""
+
+
+@pytest.mark.parametrize(
+    ("relay", "reports", "honest"),
+    [
+        ("{}", 1_000_000, 500),
+        ("{shuffle_reports: 10000, forged_share: 0.1}", 1_000_000, 9000),
+        ("{shuffle_reports: 10000, forged_share: 0.1}", 4000, 1800),
+    ],
+)
+def test_a_plan_among_what_relays_shuffle_agrees_with_check(
+    tmp_path: Path, relay: str, reports: int, honest: int
+) -> None:
+    """Catches a pool of all reports: what `check` states of the planned epsilon is the wanted one."""
+    config = tmp_path / "deniable.yaml"
+    config.write_text(f"{RELAYS.replace('EPSILON', '1')}relay: {relay}\n")
+    line = f"--values 16 --shuffled-epsilon 0.5 --reports {reports} --config {config}"
+    planned = run(f"{line} --json")
+    assert planned.exit_code == 0, (planned.output, planned.exception)
+    found = json.loads(planned.stdout)
+    assert found["asked"]["shuffled"] == honest
+    config.write_text(f"{RELAYS.replace('EPSILON', repr(found['epsilon'][0]))}relay: {relay}\n")
+    checked = json.loads(CliRunner().invoke(check, ["--config", str(config), "--json"]).stdout)
+    shuffled = checked["collections"][0]["shuffled_by_relays"]
+    if reports == 1_000_000:
+        assert shuffled["honest_reports"] == honest
+        assert 0.49 < shuffled["shuffled"] <= 0.5
+    else:  # `check` states the figure of windows that get shuffle_reports
+        assert shuffled["shuffled"] < 0.5
+    assert f"among {honest:,}\nhonest ones, the least that relays shuffle" in run(line).stdout
+
+
+def test_a_plan_without_a_file_takes_the_defaults_of_relays() -> None:
+    line = "--values 100 --shuffled-epsilon 1 --reports 100000 --json"
+    planned = run(line)
+    assert planned.exit_code == 0, (planned.output, planned.exception)
+    found = json.loads(planned.stdout)
+    assert found["asked"]["shuffled"] == 500
+    high = shuffled_epsilon(blanket_of(KRR.from_epsilon(100, found["epsilon"][0])), 500, 1e-6).high
+    assert high == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [("", "has no section relay"), ("relay: {shuffle_reports: 0}\n", "is 0, so any number is shuffled")],
+)
+def test_relays_that_shuffle_no_certain_number_are_refused(
+    tmp_path: Path, section: str, message: str
+) -> None:
+    config = tmp_path / "deniable.yaml"
+    config.write_text(RELAYS.replace("EPSILON", "1") + section)
+    refused = run(f"--values 16 --shuffled-epsilon 0.5 --reports 1000 --config {config}")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert message in refused.stderr
+    assert "--shuffled N" in refused.stderr
+
+
 def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
     text = run("--values 16 --shuffled-epsilon 0.1 --shuffled 1000 --reports 10000 --delta 1e-7").stdout
     assert "so that it costs 0.1 at delta 1e-07 among 1,000\nshuffled ones" in text
@@ -254,6 +314,8 @@ def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
         ("--epsilon 1 --shuffled-epsilon 1", "give either --epsilon E or --shuffled-epsilon E"),
         ("--epsilon 1 --shuffled 5", "--shuffled needs --shuffled-epsilon"),
         ("--epsilon 1 --delta 1e-6", "--delta needs --shuffled-epsilon"),
+        ("--epsilon 1 --config x", "--config needs --shuffled-epsilon, without --shuffled"),
+        ("--shuffled-epsilon 1 --shuffled 9 --config x", "--config needs --shuffled-epsilon, without"),
         ("--epsilon 1 --unlisted-strings 5", "--unlisted-strings needs --unlisted above 0"),
         ("--epsilon 1 --unlisted 0 --unlisted-strings 5", "--unlisted-strings needs --unlisted above 0"),
     ],

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
-from math import prod
+from math import log, prod
 
 import numpy as np
 import pytest
@@ -105,6 +105,26 @@ def test_pair_loss_of_different_epsilons_is_never_below_the_truth(other_epsilon:
     for odds in ODDS:
         worst = max(excess(one, other, odds) for one, other in product(rows, repeat=2))
         assert float(worst) * (1 - 1e-13) <= excess_of(loss, odds) <= 1
+
+
+def test_two_reports_of_a_pair_with_different_epsilons_are_bounded_not_exact() -> None:
+    """By enumeration in fractions: two reports cost less than stated, so docs call it a bound."""
+    mechanism = PairKRR.from_epsilons(2, 2, 1.0, 0.25)
+    rows, loss = rows_of(mechanism), pair_loss(mechanism)
+    first, second = ([x * y for x in row for y in row] for row in (rows[0], rows[3]))
+    together = PrivacyLoss(loss.step, 2 * loss.first, np.convolve(loss.mass, loss.mass), 2 * loss.largest)
+    bounds = [(excess_of(together, odds), float(excess(first, second, odds))) for odds in ODDS]
+    assert all(bound >= truth * (1 - 1e-13) for bound, truth in bounds)
+    assert max(bound / truth for bound, truth in bounds if truth > 0) > 1.01
+
+
+def test_hot_above_half_of_the_values_costs_less_than_is_said() -> None:
+    """By enumeration in fractions of all pairs of sets: 4 of 4 cost half of the figure, 2 of 4 all of it."""
+    for hot, share in ((2, 1.0), (3, 2 / 3), (4, 0.5)):
+        mechanism = HotRappor.from_probabilities(4, hot, f=0.0, p=0.25, q=0.75)
+        rows = [bit_row(bits, mechanism) for bits in product((0, 1), repeat=4) if sum(bits) <= hot]
+        worst = max(max(x / y for x, y in zip(*two, strict=True)) for two in product(rows, repeat=2))
+        assert log(worst) == pytest.approx(share * mechanism.epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 1000, 2**20 + 1, 2**31])

@@ -92,13 +92,13 @@ def test_simulated_reports_have_that_variance(epsilon_inf, epsilon_one):
 
 def test_parameters_and_sizes():
     mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
-    assert (mechanism.hash_functions, mechanism.hash_buckets, mechanism.cohorts) == (5460, 3, 1)
-    assert mechanism.width == 16_380
+    assert (mechanism.hash_functions, mechanism.hash_buckets, mechanism.cohorts) == (234, 3, 1)
+    assert mechanism.width == 702
     steps = LongitudinalKRR.from_epsilons(3, 2.0, 1.0)
     assert mechanism.response == steps
     assert mechanism.parameters() == {
         "kind": "local-hash-longitudinal",
-        "hash_functions": 5460,
+        "hash_functions": 234,
         "hash_buckets": 3,
         "permanent_threshold": steps.permanent.threshold,
         "instantaneous_threshold": steps.instantaneous.threshold,

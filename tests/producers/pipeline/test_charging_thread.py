@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import chain
 
 import pytest
 
@@ -70,6 +71,23 @@ def test_limit_of_a_client_holds_over_all_pods(pod, database, kafka):
     assert sent(kafka) == LIMIT
     refused = [each.counters().refused.get(("carrier", "over_budget"), 0) for each in pods]
     assert (sum(refused), refused.count(0)) == (4, 0)
+
+
+def test_database_has_no_client_value_or_report(pod, database, postgres_of_all):
+    producer = pod(database)
+    producer.report("carrier", ["canary-7391"] * 3, [f"client-5519{number}" for number in range(3)])
+    producer.flush()
+    url = database.url
+    named = "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname NOT LIKE 'pg_%'"
+    named += " AND schemaname <> 'information_schema'"
+    tables = [name for (name,) in postgres_of_all.execute(named, url)]
+    rows = [postgres_of_all.execute(f"TABLE {name}", url) for name in tables]
+    stored = b" ".join(
+        bytes(cell) if isinstance(cell, bytes) else str(cell).encode() for row in chain(*rows) for cell in row
+    )
+    assert max(map(len, rows)) >= 3
+    for canary in ("canary-7391", "client-5519"):
+        assert canary.encode() not in stored
 
 
 def test_reports_without_clients_need_no_database(pod, kafka):

@@ -286,3 +286,10 @@ def _ask(cluster: Cluster, topic: str) -> str:
     except ConnectionFailed as error:
         answers.append(repr(error))
     return "\n".join(answers)
+
+
+def test_connections_verify_the_broker_by_tls_1_2_or_newer() -> None:
+    context = Security(username="u", password="p").new_context()
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert context.check_hostname

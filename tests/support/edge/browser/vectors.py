@@ -46,7 +46,7 @@ COLLECTIONS = [
     (Collection("words", LocalHash.from_epsilon(1.0)), TEXTS),
     (Collection("words", LocalHash.from_epsilon(2.0, None, 7)), TEXTS),
     (Collection("words", LocalHash.from_epsilon(6.0, None, 251)), TEXTS),
-    (Collection("words", LongitudinalHash.from_epsilons(4.0, 1.0), memoize=True), TEXTS),
+    (Collection("words", LongitudinalHash.from_epsilons(4.0, 1.0, 5460), memoize=True), TEXTS),
     (Collection("words", LongitudinalHash.from_epsilons(4.0, 3.0, 2000, 5), memoize=True), TEXTS),
     (Collection("air", SquareWave.from_epsilon(-0.5, 719.5, 256, 2.0)), [0, 719.4999, -1, 1e300, 360.25]),
     (Collection("share", SquareWave.from_epsilon(0, 1, 10, 1.0)), [0.1, 0.3, 0.7, 1]),
