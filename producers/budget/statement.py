@@ -3,8 +3,9 @@
 SQLite still maintains a folder's file: the last process to close it moves its log into it.
 """
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.mechanisms.directed_rounding import sum_above
 from producers.budget.allowance import Allowance
 from producers.budget.budget_store import BudgetStore
 from producers.budget.client_balance import ENDLESS, SpendingTerms, bring_up_to_date
@@ -34,11 +36,13 @@ class Spent:
 
     Parameters
     ----------
-    reports, epsilon : in the present period.
-    lifetime_reports, lifetime_epsilon : since it first reported.
-    delta : at which both epsilons hold.
+    reports, epsilon : in the present period; epsilon while its value stays the same.
+    lifetime_reports, lifetime_epsilon : the same, since it first reported.
+    delta : at which all epsilons hold.
+    any_epsilon, lifetime_any_epsilon : whatever its values did; inf if that is not known.
 
-    Both epsilons include what was spent under earlier parameters; the numbers of reports do not.
+    All epsilons are rounded up and include what was spent under earlier parameters; the numbers of reports do
+    not.
     """
 
     reports: int = 0
@@ -46,6 +50,8 @@ class Spent:
     lifetime_reports: int = 0
     lifetime_epsilon: float = 0.0
     delta: float = 0.0
+    any_epsilon: float = 0.0
+    lifetime_any_epsilon: float = 0.0
 
 
 class Statements:
@@ -163,15 +169,28 @@ def spent_in(
     now : unix seconds.
     """
     rows = budgets.load(number, keys_of(client[np.newaxis]), _PRESENT)
-    terms = budgets.terms(number) | {_PRESENT: allowance.terms if allowance else _FORGOTTEN}
-    return _spent(bring_up_to_date(rows.balances, now, _PRESENT, terms)[0], allowance)
+    known, present = budgets.terms(number), allowance.terms if allowance else _FORGOTTEN
+    unchanged, free = (
+        bring_up_to_date(
+            rows.balances, now, _PRESENT, known | {_PRESENT: replace(present, holds_for_any=is_any)}
+        )[0]
+        for is_any in (False, True)
+    )
+    # What was carried before may have been limited for one value, and by how much is not stored.
+    limited = any(not each.holds_for_any and math.isfinite(each.epsilon_inf) for each in known.values())
+    unknown = limited and rows.balances["carried_lifetime"][0] > 0
+    period, lifetime = (
+        math.inf if unknown and free[column] > 0 else float(free[column])
+        for column in ("carried", "carried_lifetime")
+    )
+    return _spent(unchanged, period, lifetime, allowance)
 
 
 def total(spent: Iterable[Spent]) -> Spent:
     """Add up what one client has spent in several collections.
 
     A loss of epsilon_1 at delta_1 and one of epsilon_2 at delta_2 compose to epsilon_1 + epsilon_2 at
-    delta_1 + delta_2, because collections are randomized independently. Assumes one value in each collection.
+    delta_1 + delta_2, because collections are randomized independently.
 
     Source: sequential composition, Dwork and Roth, "The algorithmic foundations of differential privacy",
     2014, theorem 3.16.
@@ -179,22 +198,31 @@ def total(spent: Iterable[Spent]) -> Spent:
     each = list(spent)
     return Spent(
         sum(one.reports for one in each),
-        sum(one.epsilon for one in each),
+        sum_above(*(one.epsilon for one in each)),
         sum(one.lifetime_reports for one in each),
-        sum(one.lifetime_epsilon for one in each),
-        sum(one.delta for one in each),
+        sum_above(*(one.lifetime_epsilon for one in each)),
+        sum_above(*(one.delta for one in each)),
+        sum_above(*(one.any_epsilon for one in each)),
+        sum_above(*(one.lifetime_any_epsilon for one in each)),
     )
 
 
-def _spent(balance: np.void, allowance: Allowance | None) -> Spent:
+def _spent(balance: np.void, any_carried: float, any_lifetime: float, allowance: Allowance | None) -> Spent:
     carried, carried_lifetime = float(balance["carried"]), float(balance["carried_lifetime"])
     if allowance is None:
-        return Spent(epsilon=carried, lifetime_epsilon=carried_lifetime)
+        return Spent(
+            epsilon=carried,
+            lifetime_epsilon=carried_lifetime,
+            any_epsilon=any_carried,
+            lifetime_any_epsilon=any_lifetime,
+        )
     reports, lifetime = int(balance["reports"]), int(balance["lifetime"])
     return Spent(
         reports,
-        carried + allowance.epsilon(reports),
+        sum_above(carried, allowance.epsilon(reports, "unchanged")),
         lifetime,
-        carried_lifetime + allowance.epsilon(lifetime),
+        sum_above(carried_lifetime, allowance.epsilon(lifetime, "unchanged")),
         allowance.delta,
+        sum_above(any_carried, allowance.epsilon(reports, "any")),
+        sum_above(any_lifetime, allowance.epsilon(lifetime, "any")),
     )

@@ -41,11 +41,13 @@ def _promises() -> table.Panel:
     figures = {
         "epsilon of a report": workers.EPSILON_PER_REPORT,
         "rho of a report": workers.RHO_PER_REPORT,
-        "epsilon of all reports": workers.EPSILON_PERMANENT,
+        "epsilon of all reports of one value": workers.EPSILON_PERMANENT,
+        "epsilon of all reports, any values": workers.EPSILON_LIFETIME,
         "budget of a period": workers.BUDGET_EPSILON,
     }
     losses = {heading: _largest(metric) for heading, metric in figures.items()}
-    queries = {ODDS: f"exp({_largest(workers.EPSILON_PER_REPORT)})"} | losses
+    # Above what the floats of exp may round off.
+    queries = {ODDS: f"(1 + 1e-15) * exp({_largest(workers.EPSILON_PER_REPORT)})"} | losses
     rounded_up = {heading: f"ceil(1e4 * {query}) / 1e4" for heading, query in queries.items()}
     question = (
         "What is promised to people who report? One report cannot change the odds of any statement about "
@@ -88,11 +90,13 @@ def _spending() -> Panels:
             described(
                 "What can all reports of a client reveal together by now, compared with the budget?",
                 workers.BUDGET_USED_BOUND,
+                workers.BUDGET_USED_ANY,
                 workers.BUDGET_EPSILON,
             ),
             NATS,
             {
                 "{{collection}}: used": _largest(workers.BUDGET_USED_BOUND),
+                "{{collection}}: used, any values": _largest(workers.BUDGET_USED_ANY),
                 "{{collection}}: budget": _largest(workers.BUDGET_EPSILON),
             },
         ).span(12),
