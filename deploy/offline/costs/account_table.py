@@ -55,14 +55,14 @@ def account_table(
     held = ANY if asked == free else UNCHANGED
     if reports is not None:
         subject = f"epsilon of {number_of(reports, 'report')} at delta {delta:g}"
-        condition = _condition(free, _is_capped(free, reports, delta, found["any_values"]))
+        condition = _condition(asked, free, _is_capped(free, reports, delta, found["any_values"]))
         is_bound = _is_bound(asked, reports)
         rows = {_shown(name, is_bound): rounded_up(found[name]) for name in BOUNDS}
         free_figure = rounded_up(found["any_values"])
     elif budget is not None:
         subject = f"reports within epsilon {budget:g} at delta {delta:g}"
         allowed = found["reports_any_values"]
-        condition = _condition(free, allowed is None)
+        condition = _condition(asked, free, allowed is None)
         is_bound = _is_bound(asked, found["reports"]["exact"])
         rows = {_shown(name, is_bound): _allowed(found["reports"][name], most) for name in BOUNDS}
         free_figure = _allowed(allowed, most)
@@ -77,11 +77,13 @@ def account_table(
     return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
 
 
-def _condition(free: Subject, is_for_ever: bool) -> str:
+def _condition(asked: Subject, free: Subject, is_for_ever: bool) -> str:
     """Return the condition of a figure that holds whatever the values do, after a comma; "" for none."""
     if isinstance(free, ChangingResponses):
         return f", {KNOWN_VALUES}"
-    return f", {KNOWN_CHANGES}" if isinstance(free, ChangingBuckets) and is_for_ever else ""
+    if not isinstance(free, ChangingBuckets) or not is_for_ever:
+        return ""
+    return f", {KNOWN_CHANGES if asked == free else KNOWN_VALUES}"
 
 
 def _is_capped(free: Subject, reports: int, delta: float, figure: float) -> bool:

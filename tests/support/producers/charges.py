@@ -12,6 +12,7 @@ from producers.budget.allowance import Allowance, Budget
 from producers.budget.limits import UnknownLimitError
 from producers.budget.local_budgets import LocalBudgets
 from producers.budget.postgres.budgets import PostgresBudgets
+from estimators.mechanisms.directed_rounding import sum_above
 from producers.budget.spending import Spending
 from producers.storage.store import Store
 from tests.support.producers.spending_model import SpendingModel
@@ -30,7 +31,8 @@ def allowance(
     window_seconds=60,
 ):
     collection = Collection(name, mechanism, memoize=memoize, window_seconds=window_seconds, grace_seconds=30)
-    kept = None if budget is None else Budget(budget[0], 1e-6, budget[1])
+    values = "unchanged" if budget is None or len(budget) < 3 else budget[2]
+    kept = None if budget is None else Budget(budget[0], 1e-6, budget[1], values=values)
     return Allowance(collection, kept, reports_per_window)
 
 
@@ -102,7 +104,7 @@ ALLOWANCES = [
     allowance(*each)
     for each in product(
         [KRR_MECHANISM, KRR.from_epsilon(100, 0.9), LongitudinalKRR.from_epsilons(10, 3.0, 1.0)],
-        [(4.0, DAY), (6.0, 5 * DAY), None],
+        [(4.0, DAY), (5.0, DAY, "any"), (6.0, 5 * DAY), None],
         [1, 2],
     )
 ] + [allowance(window_seconds=3600, reports_per_window=2)]
@@ -143,4 +145,8 @@ def check_against_model(charges, steps):
         charges.open(kept.allowance, now=now)
         (spent,) = charges.spending.spent(clients_of([client])[0], now).values()
         assert spent.lifetime_reports == kept.lifetime
-        assert spent.lifetime_epsilon == kept.carried_lifetime + kept.allowance.epsilon(kept.lifetime)
+        unchanged = kept.allowance.epsilon(kept.lifetime, "unchanged")
+        assert spent.lifetime_epsilon >= sum_above(kept.carried_lifetime, unchanged) - 1e-6
+        assert spent.lifetime_any_epsilon >= spent.lifetime_epsilon - 1e-6
+        if kept.allowance.values == "unchanged":
+            assert spent.lifetime_epsilon == sum_above(kept.carried_lifetime, unchanged)
