@@ -418,7 +418,8 @@ BUDGET_USED_BOUND_RATIO = GaugeMetric(
     unit="ratio",
     labels=("collection",),
     meaning="The same as a share of the budget. At most 1, since producers refuse reports beyond the budget.",
-    remedy="none if `deniable_budget_unlimited` is 1: no client is refused. Otherwise, near 1, clients that report in every window are refused until the "
+    remedy="none if `deniable_budget_unlimited` is 1: no client is refused. Otherwise, near 1, clients that "
+    "report in every window are refused until the "
     "period ends: a larger budget, a shorter period, or longer windows.",
 )
 BUDGET_USED_ANY = GaugeMetric(

@@ -30,10 +30,7 @@ HEADINGS = (
     "lifetime unchanged",
     "lifetime any",
 )
-MEANINGS = (
-    "unchanged: bounds epsilon while a client's value stays the same, after a change of parameters as before",
-    "any: bounds epsilon whatever the values do",
-)
+MEANING = "unchanged: epsilon while the client's value stays the same; any: whatever its values do"
 
 
 @click.command()
@@ -94,7 +91,7 @@ def _table(spending: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
     notes = [note for name in spending if name in allowances if (note := _note(allowances[name]))]
-    return "\n".join(f"  {line}" for line in [*lines, *MEANINGS, *notes])
+    return "\n".join(f"  {line}" for line in [*lines, MEANING, *notes])
 
 
 def _note(allowance: Allowance) -> str:

@@ -30,7 +30,7 @@ class ChangingResponses:
     Parameters
     ----------
     mechanism : Rappor or HotRappor with f > 0; or one without permanent responses, which repeats its answers.
-    values : how many different values a client can have; None for any number.
+    values : how many different values a client can have that differ by two bits; None for any number.
     """
 
     mechanism: Mechanism
@@ -89,7 +89,9 @@ def changing(
             return hashed_subject(mechanism, changes)
         case LongitudinalKRR():
             return ChangingBuckets(mechanism, mechanism.k)
-        case HotRappor(hot=1):  # every unlisted value sets no bit: one value more
-            return ChangingResponses(mechanism, mechanism.buckets + 1)
+        case HotRappor(
+            hot=1
+        ):  # an unlisted value sets no bit: it differs from a listed one in one bit, not two
+            return ChangingResponses(mechanism, mechanism.buckets)
         case _:
             return ChangingResponses(mechanism, None)

@@ -172,9 +172,9 @@ class Allowance:
             self.collection.fingerprint.to_bytes(FINGERPRINT_BYTES, "little"),
             ENDLESS if self.budget is None else self.budget.period_seconds,
             self.epsilon_per_report,
-            self.epsilon_inf(self.values),
+            self.epsilon_inf("any"),
             self.changes,
-            self.memoized and self.values == "any",
+            self.memoized,
         )
 
     @property

@@ -26,7 +26,7 @@ MOST_REPORTS = 2**32 - 1
 
 FINGERPRINT_BYTES = 8
 CHANGES_BYTES = 4
-HOLDS_FOR_ANY = b"\1"
+MEMOIZED = b"\1"
 MOST_CHANGES = 2 ** (8 * CHANGES_BYTES) - 1
 
 # Length of the only period without a budget: longer than any other.
@@ -43,8 +43,9 @@ class SpendingTerms:
     period_seconds : length of a period, at least 1; ENDLESS without a budget.
     epsilon_per_report, epsilon_inf : nats, of the Allowance.
     changes : how many changes of its bucket a client shows, at most MOST_CHANGES; None for any number.
-    holds_for_any : whether reports are memoized, and `epsilon_inf` holds whatever the values do. Implied by
-        `changes`.
+    is_memoized : whether reports share permanent responses, and `epsilon_inf` holds whatever the values do.
+        Implied by `changes`. False, too, of what earlier releases stored, whose figure may be that of one
+        value.
     """
 
     fingerprint: bytes
@@ -52,7 +53,7 @@ class SpendingTerms:
     epsilon_per_report: float
     epsilon_inf: float
     changes: int | None = None
-    holds_for_any: bool = False
+    is_memoized: bool = False
 
     @property
     def counted(self) -> bytes:
@@ -62,8 +63,8 @@ class SpendingTerms:
 
     @property
     def meaning(self) -> bytes:
-        """Bytes of what `epsilon_inf` depends on: `counted`, then HOLDS_FOR_ANY if only that says so."""
-        return self.counted + (HOLDS_FOR_ANY if self.holds_for_any and self.changes is None else b"")
+        """Bytes that terms are stored under: `counted`, then MEMOIZED unless `changes` imply it."""
+        return self.counted + (MEMOIZED if self.is_memoized and self.changes is None else b"")
 
     @classmethod
     def stored(cls, meaning: bytes, period_seconds: int, per_report: float, epsilon_inf: float) -> Self:
@@ -99,10 +100,9 @@ def is_continued(
 def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]) -> NDArray[np.void]:
     """Convert balances under other terms to the present ones; nothing is refunded.
 
-    If the parameters or `changes` differ, reports become the epsilon that they cost, at delta = 0: if it must
-    hold whatever the values did, without the limit of terms that held for one value. If periods are longer
-    now, the present one began before the period of `reports`, and the spending between is unknown; the
-    lifetime spending bounds it.
+    If the parameters or `changes` differ, reports become the epsilon that they cost, at delta = 0, whatever
+    the values did. If periods are longer now, the present one began before the period of `reports`, and the
+    spending between is unknown; the lifetime spending bounds it.
     """
     balances, new = balances.copy(), terms[number]
     for other in np.unique(balances["terms"][balances["terms"] != number]):
@@ -111,7 +111,7 @@ def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, Spending
             balances["reports"][stale] = balances["lifetime"][stale]
             balances["carried"][stale] = balances["carried_lifetime"][stale]
         if old.counted != new.counted:
-            most = math.inf if new.holds_for_any and not old.holds_for_any else old.epsilon_inf
+            most = old.epsilon_inf if old.is_memoized else math.inf
             for reports, carried in (("reports", "carried"), ("lifetime", "carried_lifetime")):
                 spent = np.minimum(balances[reports][stale] * old.epsilon_per_report, most)
                 balances[carried][stale] = _rounded_up(balances[carried][stale] + spent)

@@ -5,7 +5,7 @@ SQLite still maintains a folder's file: the last process to close it moves its l
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,7 +36,8 @@ class Spent:
 
     Parameters
     ----------
-    reports, epsilon : in the present period; epsilon while its value stays the same.
+    reports, epsilon : in the present period; epsilon while its value stays the same under the present
+        parameters. What was spent under earlier ones counts whatever its values did.
     lifetime_reports, lifetime_epsilon : the same, since it first reported.
     delta : at which all epsilons hold.
     any_epsilon, lifetime_any_epsilon : whatever its values did; inf if that is not known.
@@ -169,21 +170,12 @@ def spent_in(
     now : unix seconds.
     """
     rows = budgets.load(number, keys_of(client[np.newaxis]), _PRESENT)
-    known, present = budgets.terms(number), allowance.terms if allowance else _FORGOTTEN
-    unchanged, free = (
-        bring_up_to_date(
-            rows.balances, now, _PRESENT, known | {_PRESENT: replace(present, holds_for_any=is_any)}
-        )[0]
-        for is_any in (False, True)
-    )
-    # What was carried before may have been limited for one value, and by how much is not stored.
-    limited = any(not each.holds_for_any and math.isfinite(each.epsilon_inf) for each in known.values())
-    unknown = limited and rows.balances["carried_lifetime"][0] > 0
-    period, lifetime = (
-        math.inf if unknown and free[column] > 0 else float(free[column])
-        for column in ("carried", "carried_lifetime")
-    )
-    return _spent(unchanged, period, lifetime, allowance)
+    known = budgets.terms(number)
+    terms = known | {_PRESENT: allowance.terms if allowance else _FORGOTTEN}
+    (balance,) = bring_up_to_date(rows.balances, now, _PRESENT, terms)
+    # Earlier releases carried what memoized reports cost about one value.
+    is_old = any(not each.is_memoized and math.isfinite(each.epsilon_inf) for each in known.values())
+    return _spent(balance, allowance, is_old and rows.balances["carried_lifetime"][0] > 0)
 
 
 def total(spent: Iterable[Spent]) -> Spent:
@@ -207,22 +199,21 @@ def total(spent: Iterable[Spent]) -> Spent:
     )
 
 
-def _spent(balance: np.void, any_carried: float, any_lifetime: float, allowance: Allowance | None) -> Spent:
-    carried, carried_lifetime = float(balance["carried"]), float(balance["carried_lifetime"])
+def _spent(balance: np.void, allowance: Allowance | None, is_unknown: bool) -> Spent:
+    """State a balance; `is_unknown` if what was carried may hold for one value alone."""
+    carried, lifetime = float(balance["carried"]), float(balance["carried_lifetime"])
+    any_carried, any_lifetime = (
+        math.inf if is_unknown and each > 0 else each for each in (carried, lifetime)
+    )
     if allowance is None:
-        return Spent(
-            epsilon=carried,
-            lifetime_epsilon=carried_lifetime,
-            any_epsilon=any_carried,
-            lifetime_any_epsilon=any_lifetime,
-        )
-    reports, lifetime = int(balance["reports"]), int(balance["lifetime"])
+        return Spent(0, carried, 0, lifetime, 0.0, any_carried, any_lifetime)
+    now, ever = int(balance["reports"]), int(balance["lifetime"])
     return Spent(
-        reports,
-        sum_above(carried, allowance.epsilon(reports, "unchanged")),
-        lifetime,
-        sum_above(carried_lifetime, allowance.epsilon(lifetime, "unchanged")),
+        now,
+        sum_above(carried, allowance.epsilon(now, "unchanged")),
+        ever,
+        sum_above(lifetime, allowance.epsilon(ever, "unchanged")),
         allowance.delta,
-        sum_above(any_carried, allowance.epsilon(reports, "any")),
-        sum_above(any_lifetime, allowance.epsilon(lifetime, "any")),
+        sum_above(any_carried, allowance.epsilon(now, "any")),
+        sum_above(any_lifetime, allowance.epsilon(ever, "any")),
     )

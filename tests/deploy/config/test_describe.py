@@ -37,8 +37,8 @@ def test_memoized_rappor_states_cost_of_all_reports() -> None:
     lines = lines_of(Collection("place", RAPPOR, candidates=("x", "y"), memoize=True))
     assert lines[0].startswith("place: RAPPOR, 128 bits, 2 hashes, 8 cohorts, 2 candidates, windows of 60 s")
     assert lines[2] == (
-        f"  all reports of one client: epsilon {rounded_up(RAPPOR.epsilon_inf)} while its value stays the same; "
-        "whatever its values do, nothing bounds them"
+        f"  all reports of one client: epsilon {rounded_up(RAPPOR.epsilon_inf)} while its value stays the "
+        "same; whatever its values do, nothing bounds them"
     )
 
 
@@ -57,8 +57,8 @@ def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
     assert lines[0].startswith("search: longitudinal local hashing, 5460 functions into 3 buckets, 2 candi")
     assert lines[1:3] == [
         "  one report: epsilon 1",
-        "  all reports of one client: epsilon 2 while its value stays the same; whatever its values do: 6, if it "
-        "is known when buckets change",
+        "  all reports of one client: epsilon 2 while its value stays the same; whatever its values do: 6, "
+        "if it is known when buckets change",
     ]
     search = Collection("search", mechanism, candidates=("x",), memoize=True)
     limit, condition = lines_of(search, Budget(6.1, 1e-6, DAY, values="any"))[3:-1]
@@ -121,8 +121,8 @@ def test_the_limits_of_a_client_are_reported(
 ) -> None:
     lines = lines_of(collection, budget, reports_per_window)[3:-1]
     assert lines[0] == f"  a client may send {message}"
-    held = "  so many stay within the budget while a client's value stays the same; whatever its values do, nothing"
-    assert lines[1:] == ([f"{held} bounds them"] if collection.memoize else [])
+    held = "  so many stay within the budget while a client's value stays the same; whatever its values do,"
+    assert lines[1:] == ([f"{held} nothing bounds them"] if collection.memoize else [])
 
 
 def test_a_budget_below_one_report_is_warned_of() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.mechanisms.directed_rounding import sum_above
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import sum_above
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import sum_above
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from producers.budget.allowance import Allowance, Budget
 from producers.budget.limits import UnknownLimitError
 from producers.budget.local_budgets import LocalBudgets
 from producers.budget.postgres.budgets import PostgresBudgets
-from estimators.mechanisms.directed_rounding import sum_above
 from producers.budget.spending import Spending
 from producers.storage.store import Store
 from tests.support.producers.spending_model import SpendingModel
@@ -146,7 +146,6 @@ def check_against_model(charges, steps):
         (spent,) = charges.spending.spent(clients_of([client])[0], now).values()
         assert spent.lifetime_reports == kept.lifetime
         unchanged = kept.allowance.epsilon(kept.lifetime, "unchanged")
-        assert spent.lifetime_epsilon >= sum_above(kept.carried_lifetime, unchanged) - 1e-6
-        assert spent.lifetime_any_epsilon >= spent.lifetime_epsilon - 1e-6
-        if kept.allowance.values == "unchanged":
-            assert spent.lifetime_epsilon == sum_above(kept.carried_lifetime, unchanged)
+        assert spent.lifetime_epsilon == sum_above(kept.carried_lifetime, unchanged)
+        free = kept.allowance.epsilon(kept.lifetime, "any")
+        assert spent.lifetime_any_epsilon == sum_above(kept.carried_lifetime, free)

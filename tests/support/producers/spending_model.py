@@ -23,11 +23,8 @@ class _Client:
         return replace(self, windows=self.windows.copy(), accepted=self.accepted.copy())
 
 
-def _basic(old, new, reports):
-    """What reports under old terms cost, for what the new ones hold for."""
-    were_any, are_any = (each.memoized and each.values == "any" for each in (old, new))
-    bound = math.inf if are_any and not were_any else old.epsilon_inf(old.values)
-    return min(reports * old.epsilon_per_report, bound)
+def _basic(allowance, reports):
+    return min(reports * allowance.epsilon_per_report, allowance.epsilon_inf("any"))
 
 
 def _is_longer(period, allowance):
@@ -99,6 +96,6 @@ class SpendingModel:
             kept.until = max(kept.until, start + period)
         old, kept.allowance = kept.allowance, allowance
         if old.collection.fingerprint != allowance.collection.fingerprint:
-            kept.carried = _above(kept.carried + _basic(old, allowance, kept.reports))
-            kept.carried_lifetime = _above(kept.carried_lifetime + _basic(old, allowance, kept.lifetime))
+            kept.carried = _above(kept.carried + _basic(old, kept.reports))
+            kept.carried_lifetime = _above(kept.carried_lifetime + _basic(old, kept.lifetime))
             kept.reports = kept.lifetime = 0
