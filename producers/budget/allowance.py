@@ -25,7 +25,7 @@ STATED_DELTA = 1e-6
 
 
 #: What a budget of memoized reports holds for: values that stay the same, or whatever they do.
-Values = Literal["unchanged", "any"]
+BudgetValues = Literal["unchanged", "any"]
 
 VALUES_ADVICE = (
     "write values: any, so that the limit holds whatever the values of a client do, or values: unchanged, so"
@@ -58,10 +58,10 @@ class Budget:
     delta: float
     period_seconds: int
     changes: int | None = None
-    values: Values | None = None
+    values: BudgetValues | None = None
 
     def __post_init__(self) -> None:
-        if self.values not in (None, *get_args(Values)):
+        if self.values not in (None, *get_args(BudgetValues)):
             raise ValueError(f"values of a budget must be unchanged or any, got {self.values}")
         if self.changes is not None and self.changes < 0:
             raise ValueError(f"changes of a budget must be at least 0, got {self.changes}")
@@ -131,12 +131,12 @@ class Allowance:
             )
 
     @property
-    def values(self) -> Values:
+    def values(self) -> BudgetValues:
         """What the limits hold for: as the budget says, or any without one or without permanent responses."""
         stated = None if self.budget is None else self.budget.values
         return "unchanged" if self.memoized and stated == "unchanged" else "any"
 
-    def _subject(self, values: Values) -> Subject:
+    def _subject(self, values: BudgetValues) -> Subject:
         """Return what is accounted."""
         mechanism = self.collection.mechanism
         if self.memoized and values == "any":
@@ -183,7 +183,7 @@ class Allowance:
         limited = None if self.budget is None else self.budget.changes
         return None if limited is None else min(limited, MOST_CHANGES)
 
-    def epsilon_inf(self, values: Values) -> float:
+    def epsilon_inf(self, values: BudgetValues) -> float:
         """Return a bound for any number of reports at delta = 0; inf if there is none.
 
         Parameters
@@ -232,7 +232,7 @@ class Allowance:
         """The delta at which epsilon is stated: the budget's, or STATED_DELTA."""
         return STATED_DELTA if self.budget is None else self.budget.delta
 
-    def epsilon(self, reports: int, values: Values | None = None) -> float:
+    def epsilon(self, reports: int, values: BudgetValues | None = None) -> float:
         """Return the joint loss of this many reports of one client, at `delta`; 0 for none.
 
         Rounded up, as far as the accountant goes (`most_reports`); beyond, the bound for delta = 0.
