@@ -24,6 +24,7 @@ from producers.metrics.metric import Metric
 
 NEARLY_USED = 0.8  # of a budget
 ODDS = "odds change at most by"
+ENDLESS = "any number of reports"
 
 
 def privacy() -> Dashboard:
@@ -44,6 +45,7 @@ def _promises() -> table.Panel:
         "epsilon of all reports of one value": workers.EPSILON_PERMANENT,
         "epsilon of all reports, any values": workers.EPSILON_LIFETIME,
         "budget of a period": workers.BUDGET_EPSILON,
+        ENDLESS: workers.BUDGET_UNLIMITED,
     }
     losses = {heading: _largest(metric) for heading, metric in figures.items()}
     # Above what the floats of exp may round off.
@@ -54,7 +56,9 @@ def _promises() -> table.Panel:
         "them by more than the factor exp(epsilon). All figures are rounded up. An empty field means none."
     )
     panel = columns("Promises", described(question, *figures.values()), NATS, "collection", rounded_up)
-    return panel.override_by_name(ODDS, [DynamicConfigValue("unit", FACTOR)]).decimals(4).height(HEIGHT)
+    panel = panel.override_by_name(ODDS, [DynamicConfigValue("unit", FACTOR)])
+    panel = panel.override_by_name(ENDLESS, [DynamicConfigValue("unit", "bool_yes_no")])
+    return panel.decimals(4).height(HEIGHT)
 
 
 def _spending() -> Panels:

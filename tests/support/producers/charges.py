@@ -104,7 +104,7 @@ ALLOWANCES = [
     allowance(*each)
     for each in product(
         [KRR_MECHANISM, KRR.from_epsilon(100, 0.9), LongitudinalKRR.from_epsilons(10, 3.0, 1.0)],
-        [(4.0, DAY), (5.0, DAY, "any"), (6.0, 5 * DAY), None],
+        [(4.0, DAY), (6.0, 5 * DAY), None],
         [1, 2],
     )
 ] + [allowance(window_seconds=3600, reports_per_window=2)]
