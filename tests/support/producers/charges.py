@@ -103,7 +103,7 @@ class PostgresCharges(Charges):
 ALLOWANCES = [
     allowance(*each)
     for each in product(
-        [KRR_MECHANISM, KRR.from_epsilon(100, 0.9), LongitudinalKRR.from_epsilons(10, 8.0, 1.0)],
+        [KRR_MECHANISM, KRR.from_epsilon(100, 0.9), LongitudinalKRR.from_epsilons(10, 3.0, 1.0)],
         [(4.0, DAY), (6.0, 5 * DAY), None],
         [1, 2],
     )
