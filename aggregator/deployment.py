@@ -20,12 +20,17 @@ class ClientLimits(NamedTuple):
     per_period : returns the reports that the budget allows, None for any number; may compute for seconds.
     changes : how often a client's reports show another hash bucket, at most; None for any number, and for
         mechanisms other than longitudinal local hashing.
+    values : what `per_period` holds for: `unchanged`, while a client's value stays the same, or `any`.
+    any_epsilon : bound on all reports of a client whatever its values do, if it is known when they change,
+        nats; None for no bound.
     """
 
     per_window: int
     budget: tuple[float, float, int] | None
     per_period: Callable[[], int | None]
     changes: int | None = None
+    values: str = "any"
+    any_epsilon: float | None = None
 
 
 class Deployment(NamedTuple):

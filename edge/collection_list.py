@@ -6,7 +6,7 @@ Pure. The same file, key and intake grace give the same bytes, so all edges of a
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from edge.signing_key import SigningKey
@@ -51,7 +51,7 @@ def _compact(content: object) -> str:
 
 
 def _entry(allowance: Allowance, delivery_seconds: int) -> Mapping[str, object]:
-    collection = allowance.collection
+    collection, unchanged = allowance.collection, allowance.epsilon_inf("unchanged")
     return {
         "name": collection.name,
         "fingerprint": f"{collection.fingerprint:016x}",
@@ -64,7 +64,7 @@ def _entry(allowance: Allowance, delivery_seconds: int) -> Mapping[str, object]:
         "reports_per_window": allowance.reports_per_window,
         "budget": _budget(allowance),
         "epsilon": collection.mechanism.epsilon,
-        "epsilon_inf": None if math.isinf(allowance.epsilon_unchanged) else allowance.epsilon_unchanged,
+        "epsilon_inf": None if math.isinf(unchanged) else unchanged,
         "epsilon_per_report": allowance.epsilon_per_report,
         "memoized": allowance.memoized,
         **_fields(collection),
@@ -78,13 +78,15 @@ def _fields(collection: Collection) -> Mapping[str, object]:
 
 
 def _budget(allowance: Allowance) -> Mapping[str, object] | None:
+    """Return the budget; its reports are those of clients that show any number of changes, as browsers do."""
     budget = allowance.budget
     if budget is None:
         return None
-    limit = allowance.unspent_limit
+    limit = replace(allowance, budget=replace(budget, changes=None)).unspent_limit
     return {
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "period_seconds": budget.period_seconds,
+        "values": allowance.values,
         "reports": None if limit == UNLIMITED else limit,
     }

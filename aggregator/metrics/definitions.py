@@ -368,6 +368,14 @@ EPSILON_PERMANENT = GaugeMetric(
     meaning="Bound on the privacy loss of all reports of one client whose value stays the same. Absent if "
     "every report adds to the loss: then only a budget bounds it.",
 )
+EPSILON_LIFETIME = GaugeMetric(
+    name="epsilon_lifetime",
+    unit="nats",
+    labels=("collection",),
+    meaning="Bound on the privacy loss of all reports of one client whatever its values do, if it is known "
+    "when they change; with `changes` in a budget, as producers in Python keep them. Absent if nothing "
+    "bounds it: then only a budget does.",
+)
 RHO_PER_REPORT = GaugeMetric(
     name="rho_per_report",
     unit="nats",
@@ -379,9 +387,17 @@ BUDGET_EPSILON = GaugeMetric(
     name="budget_epsilon",
     unit="nats",
     labels=("collection",),
-    meaning="Bound on the total privacy loss of one client's reports in a period, at the budget's delta. "
+    meaning="Bound on the total privacy loss of one client's reports in a period, at the budget's delta: "
+    "with `values: any` whatever its values do, with `values: unchanged` while its value stays the same. "
     "This metric and those below are absent for `budget: none`: then only "
-    "`deniable_epsilon_permanent_nats` bounds the total loss, if it exists.",
+    "`deniable_epsilon_permanent_nats` and `deniable_epsilon_lifetime_nats` bound the total loss, if they "
+    "exist.",
+)
+BUDGET_UNLIMITED = GaugeMetric(
+    name="budget_unlimited",
+    labels=("collection",),
+    meaning="1 if any number of reports of one client is within the budget, because permanent responses are: "
+    "then no client is refused. Otherwise 0.",
 )
 BUDGET_REPORTS_BOUND = GaugeMetric(
     name="budget_reports_bound",
@@ -393,15 +409,24 @@ BUDGET_USED_BOUND = GaugeMetric(
     name="budget_used_bound",
     unit="nats",
     labels=("collection",),
-    meaning="Total privacy loss of that many reports of one client about one value, at the budget's delta, "
-    "by exact composition. No client has spent more so far under the current parameters.",
+    meaning="Total privacy loss of that many reports of one client, at the budget's delta: with "
+    "`values: unchanged` while its value stays the same, else whatever its values do. No client has spent "
+    "more so far under the current parameters.",
 )
 BUDGET_USED_BOUND_RATIO = GaugeMetric(
     name="budget_used_bound",
     unit="ratio",
     labels=("collection",),
     meaning="The same as a share of the budget. At most 1, since producers refuse reports beyond the budget.",
-    remedy="none if `deniable_epsilon_permanent_nats` is within the budget: any number of reports is, and "
-    "no client is refused. Otherwise, near 1, clients that report in every window are refused until the "
+    remedy="none if `deniable_budget_unlimited` is 1: no client is refused. Otherwise, near 1, clients that "
+    "report in every window are refused until the "
     "period ends: a larger budget, a shorter period, or longer windows.",
+)
+BUDGET_USED_ANY = GaugeMetric(
+    name="budget_used_any",
+    unit="nats",
+    labels=("collection",),
+    meaning="Total privacy loss of `deniable_budget_reports_bound` reports of one client whatever its values "
+    "do, at the budget's delta (of RAPPOR, and of all permanent responses together, if it is known when they "
+    "change). Above the budget only with `values: unchanged`, which does not limit it.",
 )

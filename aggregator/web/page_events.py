@@ -102,7 +102,12 @@ class PageFeed:
     async def _send_limits(self) -> None:
         """One at a time, since a budget's limit may take seconds to compute."""
         for name, limits in self.limits.items():
-            event: dict[str, object] = {"collection": name, "per_window": limits.per_window, "budget": None}
+            event: dict[str, object] = {
+                "collection": name,
+                "per_window": limits.per_window,
+                "epsilon_any": limits.any_epsilon,
+                "budget": None,
+            }
             if limits.budget is not None:
                 epsilon, delta, period_seconds = limits.budget
                 per_period = await asyncio.to_thread(limits.per_period)
@@ -112,6 +117,7 @@ class PageFeed:
                     "period_seconds": period_seconds,
                     "reports": per_period,
                     "changes": limits.changes,
+                    "values": limits.values,
                 }
             self.feed.put(("limits", name), event)
 

@@ -1,6 +1,7 @@
 """Build the deployment that workers, replay and maintenance use, from the collection file and the broker."""
 
 from functools import partial
+from math import isinf
 
 import numpy as np
 
@@ -27,12 +28,14 @@ def deployment_of(configuration: Configuration) -> Deployment:
 
 def limits_of(allowance: Allowance) -> ClientLimits:
     """Turn an allowance into the limits that the page shows; reports per period are computed on demand."""
-    budget = allowance.budget
+    budget, free = allowance.budget, allowance.epsilon_inf("any")
     return ClientLimits(
         per_window=allowance.reports_per_window,
         budget=None if budget is None else (budget.epsilon, budget.delta, budget.period_seconds),
         per_period=partial(_reports_of_a_period, allowance),
         changes=allowance.changes,
+        values=allowance.values,
+        any_epsilon=None if isinf(free) else free,
     )
 
 

@@ -80,6 +80,7 @@ _BUDGET_FIELDS: Mapping[str, str] = {
     "epsilon": "a number in (0, inf)",
     "delta": "a number in (0, 1)",
     "period_seconds": f"an integer in [1, {2**32})",
+    "values": "unchanged or any",
     "changes": "an integer of at least 0",
 }
 

@@ -6,19 +6,23 @@ from decimal import ROUND_CEILING, Context
 
 from aggregator.history.periods import number_of
 from estimators.collection import OTHER_LABEL, Collection
+from estimators.mechanisms.directed_rounding import exp_above
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
+from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_bits import TwoStepBits
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import UNLIMITED, Allowance, Budget
 
-#: The condition of what longitudinal hashing costs for ever: see docs/parameters.md, values that change.
+#: The condition of what values that change cost for ever: see docs/parameters.md, values that change.
 KNOWN_CHANGES = "if it is known when buckets change"
+KNOWN_VALUES = "if it is known when values change"
 
 
 def describe(allowance: Allowance) -> str:
@@ -33,7 +37,7 @@ def describe(allowance: Allowance) -> str:
         *_limits(allowance),
         *_unlisted(collection),
         *_confusable(collection),
-        f"a report cannot change anyone's odds by more than a factor {rounded_up(math.exp(epsilon))}; "
+        f"a report cannot change anyone's odds by more than a factor {rounded_up(exp_above(epsilon))}; "
         f"fingerprint {collection.fingerprint:016x}",
     ]
     return "\n  ".join(lines)
@@ -54,29 +58,30 @@ def shown_buckets(mechanism: LongitudinalHash, changes: int | None) -> int:
     return mechanism.hash_buckets if changes is None else min(mechanism.hash_buckets, changes + 1)
 
 
-def condition_for_ever(mechanism: LongitudinalHash, changes: int | None) -> str:
+def condition_for_ever(mechanism: Mechanism, changes: int | None = None) -> str:
     """Return the condition of what a client costs for ever; "" if it shows no change, which needs none."""
-    return "" if shown_buckets(mechanism, changes) == 1 else KNOWN_CHANGES
+    if isinstance(mechanism, LongitudinalHash):
+        return "" if shown_buckets(mechanism, changes) == 1 else KNOWN_CHANGES
+    return KNOWN_VALUES
+
+
+def whatever_values(figure: float, condition: str) -> str:
+    """Write a bound that holds whatever the values do, with its condition."""
+    if math.isinf(figure):
+        return "whatever its values do, nothing bounds them"
+    return f"whatever its values do: {rounded_up(figure)}{f', {condition}' if condition else ''}"
 
 
 def _further_reports(allowance: Allowance) -> str:
-    unchanged = rounded_up(allowance.epsilon_unchanged)
     mechanism = allowance.collection.mechanism
-    if isinstance(mechanism, LongitudinalHash):
-        shown = shown_buckets(mechanism, allowance.changes)
-        if shown == 1:
-            return f"all reports of one client: epsilon {unchanged}"
-        return (
-            f"all reports of one client and unchanged value: epsilon {unchanged}; of values in all "
-            f"{shown} buckets that it may show: {rounded_up(shown * allowance.epsilon_unchanged)}, "
-            f"{KNOWN_CHANGES}"
-        )
-    if allowance.memoized:
-        return (
-            f"all reports of one client and unchanged value: epsilon {unchanged}; "
-            "that a value changed is not hidden"
-        )
-    return "every further report of one client costs as much again"
+    if not allowance.memoized:
+        return "every further report of one client costs as much again, whatever its values do"
+    unchanged = rounded_up(allowance.epsilon_inf("unchanged"))
+    condition = condition_for_ever(mechanism, allowance.changes)
+    if not condition:
+        return f"all reports of one client: epsilon {unchanged}, whatever its values do"
+    free = whatever_values(allowance.epsilon_inf("any"), condition)
+    return f"all reports of one client: epsilon {unchanged} while its value stays the same; {free}"
 
 
 def _unlisted(collection: Collection) -> list[str]:
@@ -116,19 +121,28 @@ def _limits(allowance: Allowance) -> list[str]:
     limit = allowance.unspent_limit
     of_periods = "any number" if limit == UNLIMITED else number_of(limit, "report")
     lines = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
-    mechanism = allowance.collection.mechanism
-    if limit == UNLIMITED and isinstance(mechanism, LongitudinalHash):
-        condition = condition_for_ever(mechanism, allowance.changes)
-        lines += [f"so many stay within the budget {condition}"] if condition else []
+    lines += _holds_for(allowance, limit) if allowance.memoized else []
     if limit == 0:
         lines.append("warning: one report costs more than the budget, so every report of a client is refused")
     return lines
 
 
+def _holds_for(allowance: Allowance, limit: int) -> list[str]:
+    """Say what the number of memoized reports holds for, and what it costs whatever the values do."""
+    mechanism, is_endless = allowance.collection.mechanism, limit == UNLIMITED
+    condition = condition_for_ever(mechanism, allowance.changes)
+    if allowance.values == "any":  # a number of reports of the others needs none
+        is_needed = condition and limit > 1 and (is_endless or isinstance(mechanism, TwoStepBits))
+        return [f"so many stay within the budget {condition}"] if is_needed else []
+    cost = allowance.epsilon_inf("any") if is_endless else allowance.epsilon(limit, "any")
+    free = whatever_values(cost, condition)
+    return [f"so many stay within the budget while a client's value stays the same; {free}"]
+
+
 def _budget(budget: Budget) -> str:
-    covered = ""
+    covered = "" if budget.values is None else f", values {budget.values}"
     if budget.changes is not None:
-        covered = f", showing {most_changes(budget.changes)}"
+        covered += f", showing {most_changes(budget.changes)}"
     return f"{budget.period_seconds} s (budget: epsilon {budget.epsilon:g}, delta {budget.delta:g}{covered})"
 
 

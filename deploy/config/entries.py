@@ -50,6 +50,7 @@ class BudgetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: float
     delta: float
     period_seconds: int
+    values: Literal["unchanged", "any"] | None = None
     changes: int | None = None
 
     def __post_init__(self) -> None:
@@ -57,7 +58,7 @@ class BudgetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def budget(self) -> Budget:
         """Return the budget; ValueError if a field is out of range."""
-        return Budget(self.epsilon, self.delta, self.period_seconds, self.changes)
+        return Budget(self.epsilon, self.delta, self.period_seconds, self.changes, self.values)
 
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="mechanism", kw_only=True):

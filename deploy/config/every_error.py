@@ -17,7 +17,7 @@ MOST_ERRORS = 20
 MOST_CHECKS = 100
 
 #: Allowed values of required fields, which take the place of wrong or missing ones.
-_BUDGET = {"epsilon": 1, "delta": 1e-6, "period_seconds": 1}
+_BUDGET = {"epsilon": 1, "delta": 1e-6, "period_seconds": 1, "values": "any"}
 _FIELD = {"values": ["a"]}
 _GRACE_SECONDS = 86_401  # more than relays may take to deliver
 _COLLECTION: dict[str, Any] = {

@@ -27,7 +27,8 @@ from deploy.config.sections import (
 YamlPath = tuple[str | int, ...]
 
 BUDGET_ADVICE = (
-    "write budget: {epsilon: …, delta: …, period_seconds: …}, or budget: none, which enforces nothing"
+    "write budget: {epsilon: …, delta: …, period_seconds: …}, with values: any or unchanged if it is "
+    "memoized, or budget: none, which enforces nothing"
 )
 
 _TYPES = {
@@ -38,7 +39,7 @@ _TYPES = {
     "array": "a list",
     "object": "a mapping of fields",
 }
-_OF_BUDGET = ("delta", "period_seconds", "changes")  # of the budget alone; a mechanism may have an epsilon
+_OF_BUDGET = ("delta", "period_seconds", "changes")  # of the budget alone; a mechanism has other ones
 _SECRET = ("kafka", "security")
 _DATABASE = ("producer", "budget_store")
 
@@ -148,6 +149,7 @@ def _unknown(name: str, is_cut: bool, known: Sequence[str]) -> str:
 
 def _not_listed(field: str | int, value: object) -> str:
     listed = {
+        "values": ["unchanged", "any"],
         "mechanism": list(MECHANISMS),
         "publish": ["top", "all"],
         "budget": ["none"],

@@ -35,7 +35,7 @@ collections:
      budget: {{epsilon: 4, delta: 1e-6, period_seconds: 86400}}}}
   - {{name: destination, mechanism: rappor, bits: 128, hashes: 2, cohorts: 8, f: 0.25, p: 0.35, q: 0.65,
      candidates_file: airports.txt, window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
-     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}
+     budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000, values: unchanged}}}}
   - {{name: destination-hashed, mechanism: local-hash, epsilon: {same_epsilon}, candidates_file: airports.txt,
      window_seconds: 5, grace_seconds: 10, minimum_reports: 5000,
      budget: {{epsilon: 8, delta: 1e-6, period_seconds: 2592000}}}}

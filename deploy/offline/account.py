@@ -7,13 +7,17 @@ from typing import Any
 
 import click
 
-from aggregator.history.periods import number_of
 from deploy.cli.options import with_options
-from deploy.config.describe import KNOWN_CHANGES, condition_for_ever, most_changes, rounded_up, shown_buckets
+from deploy.config.describe import (
+    condition_for_ever,
+    most_changes,
+    rounded_up,
+    shown_buckets,
+)
+from deploy.offline.costs.account_table import account_table, always_memoizes
 from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
 from deploy.offline.costs.shuffled_cost import ShuffledNumber, shuffled_cost, shuffled_lines
 from estimators.accounting.accountant import (
-    BOUNDS,
     Subject,
     allowed_reports,
     costs,
@@ -22,6 +26,7 @@ from estimators.accounting.accountant import (
     most_reports,
 )
 from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
+from estimators.accounting.changing_values import ChangingResponses, changing
 from estimators.accounting.renyi import zcdp_rho
 from estimators.mechanisms.directed_rounding import product_above
 from estimators.mechanisms.hashing.local_hash import LocalHash
@@ -119,11 +124,12 @@ def account(
     as_json: bool,
     **parameters: float | None,
 ) -> None:
-    """Show what reports of one client and value cost, or how many a budget allows.
+    """Show what reports of one client cost, or how many a budget allows.
 
     Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
     (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high; for k-hot
-    RAPPOR whose hot is above half of the values, one that is up to twice the truth). Memoized
+    RAPPOR whose hot is above half of the values, one that is up to twice the truth). What is memoized costs
+    that while the value stays the same; the row any holds whatever the values do. Memoized
     longitudinal hashing is accounted for values that change, in as many buckets as --changes allow; where
     that is only an upper bound, the table says bound instead of exact.
     With --shuffled, two certified values of the epsilon against whoever sees only shuffled reports.
@@ -143,12 +149,13 @@ def account(
     try:
         check_epsilons(given)
         built = _mechanism(mechanism, given)
-        memoized = memoized or _always_memoizes(built)
+        memoized = memoized or always_memoizes(built)
         asked: Subject = built
         if isinstance(built, LongitudinalHash):
             asked = hashed_subject(built, changes)
         elif changes is not None:
             raise click.UsageError(f"--changes needs --mechanism {LongitudinalHash.name}")
+        free = _changing(built, asked) if memoized else asked
         answer: dict[str, Any] = {}
         if shuffled is not None and budget is not None:
             raise click.UsageError("--shuffled takes --reports N, not --budget E")
@@ -156,17 +163,19 @@ def account(
             answer = shuffled_cost(built, shuffled, delta, reports, memoized).as_json()
         if reports is not None and budget is None:
             answer |= costs(asked, reports, delta, memoized)
+            answer["any_values"] = costs(free, reports, delta, memoized)["exact"]
         elif budget is not None and reports is None:
             answer = {"reports": allowed_reports(asked, budget, delta, memoized)}
+            answer["reports_any_values"] = allowed_reports(free, budget, delta, memoized)["exact"]
         elif shuffled is None:
             raise click.UsageError("give either --reports N or --budget E")
     except ValueError as error:  # all numbers are options
         raise click.UsageError(with_options(str(error))) from error
-    found = _one_report(asked, memoized) | answer
+    found = _one_report(asked, free, memoized) | answer
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
         return
-    click.echo(_table(asked, found, reports, budget, delta, most_reports(asked, memoized)))
+    click.echo(account_table(asked, free, found, reports, budget, delta, most_reports(asked, memoized)))
     if isinstance(built, LongitudinalHash) and changes is not None:
         click.echo(_changes_sentence(built, changes))
     if shuffled is not None:
@@ -223,72 +232,22 @@ def _pair_shape(given: dict[str, float]) -> tuple[int, int]:
     return int(given.get("k", 2)), int(given.get("second_k", 2))
 
 
-def _always_memoizes(mechanism: Subject) -> bool:
-    """Whether no collection of this mechanism sends reports that are independent of each other."""
-    return isinstance(mechanism, LongitudinalKRR | LongitudinalHash | ChangingBuckets)
+def _changing(mechanism: Mechanism, asked: Subject) -> Subject:
+    """Return what is accounted if values change; how many different ones RAPPOR has is not said."""
+    if isinstance(mechanism, LongitudinalHash):
+        return asked
+    return (
+        changing(mechanism) if isinstance(mechanism, LongitudinalKRR) else ChangingResponses(mechanism, None)
+    )
 
 
-def _one_report(mechanism: Subject, memoized: bool) -> dict[str, Any]:
+def _one_report(mechanism: Subject, free: Subject, memoized: bool) -> dict[str, Any]:
     permanent = epsilon_inf(mechanism, memoized)
     found: dict[str, Any] = {
         "epsilon_one": mechanism.epsilon,
         "epsilon_inf": permanent if math.isfinite(permanent) else None,
         "rho": zcdp_rho(loss_of_reports(mechanism, 1, memoized=False)),
     }
-    if isinstance(mechanism, ChangingBuckets):
-        found |= {"epsilon_inf": mechanism.steps.epsilon_inf, "lifetime": mechanism.epsilon_inf}
+    if isinstance(free, ChangingBuckets):
+        found |= {"epsilon_inf": free.steps.epsilon_inf, "lifetime": free.epsilon_inf}
     return found
-
-
-def _table(
-    asked: Subject,
-    found: dict[str, Any],
-    reports: int | None,
-    budget: float | None,
-    delta: float,
-    most: int,
-) -> str:
-    """Write the JSON object's fields as lines of name, figure (rounded up) and meaning."""
-    permanent = found["epsilon_inf"]
-    lines = [
-        ("epsilon_one", rounded_up(found["epsilon_one"]), "one report"),
-        (
-            "epsilon_inf",
-            "unbounded" if permanent is None else rounded_up(permanent),
-            "one permanent response" + (", always memoized" if _always_memoizes(asked) else ""),
-        ),
-        ("rho", rounded_up(found["rho"]), "one report, zCDP"),
-    ]
-    if "lifetime" in found:
-        meaning = "permanent responses of all these buckets; when they change is not hidden"
-        lines.append(("lifetime", rounded_up(found["lifetime"]), meaning))
-    if reports is not None:
-        subject = f"epsilon of {number_of(reports, 'report')} at delta {delta:g}"
-        subject += f", {KNOWN_CHANGES}" if found["basic"] >= found.get("lifetime", math.inf) else ""
-        is_bound = _is_bound(asked, reports)
-        lines += [(_shown(name, is_bound), rounded_up(found[name]), subject) for name in BOUNDS]
-    elif budget is not None:
-        subject = f"reports within epsilon {budget:g} at delta {delta:g}"
-        is_for_ever = found["reports"]["basic"] is None and "lifetime" in found
-        subject += f", {KNOWN_CHANGES}" if is_for_ever else ""
-        is_bound = _is_bound(asked, found["reports"]["exact"])
-        lines += [
-            (_shown(name, is_bound), _allowed(found["reports"][name], most), subject) for name in BOUNDS
-        ]
-    return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
-
-
-def _is_bound(asked: Subject, reports: int | None) -> bool:
-    """Whether the cost of so many reports, None for any number, is only bounded: if values may change."""
-    return isinstance(asked, ChangingBuckets) and reports != 1
-
-
-def _shown(name: str, is_bound: bool) -> str:
-    return "bound" if is_bound and name == "exact" else name
-
-
-def _allowed(reports: int | None, most: int) -> str:
-    """Write a number of reports; the largest number tried stands for that many or more."""
-    if reports is None:
-        return "any"
-    return f"{reports} or more" if reports == most else str(reports)

@@ -9,6 +9,7 @@ from deploy.config.sections import RelaySection
 from deploy.offline.costs.memory import MemoryFacts, memory_facts
 from deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts, sharing_facts
 from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
+from estimators.mechanisms.directed_rounding import exp_above
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import UNLIMITED, Allowance
 
@@ -16,8 +17,10 @@ from producers.budget.allowance import UNLIMITED, Allowance
 class BudgetFacts(msgspec.Struct, frozen=True):
     """What all reports of one client in a period may cost, and how many that allows; None for any number.
 
-    `changes` is the number of changes of bucket that a budget of `local-hash-longitudinal` covers; None for
-    any number, and for all other mechanisms.
+    `values` is what that number holds for: `unchanged`, while a client's value stays the same, or `any`.
+    `epsilon_of_any_values` is what so many reports cost whatever the values do, rounded up, at delta; None if
+    nothing bounds it. `changes` is the number of changes of bucket that a budget of `local-hash-longitudinal`
+    covers; None for any number, and for all other mechanisms.
     """
 
     epsilon: float
@@ -25,14 +28,17 @@ class BudgetFacts(msgspec.Struct, frozen=True):
     period_seconds: int
     reports_per_period: int | None
     changes: int | None
+    values: str
+    epsilon_of_any_values: float | None
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):
-    """What `check` says of one collection. Epsilons in nats; None stands for infinite.
+    """What `check` says of one collection. Epsilons in nats, rounded up; None stands for infinite.
 
-    `epsilon_of_all_buckets`, of values in all buckets if it is known when they change, is None but for
-    `local-hash-longitudinal`. `sharing` is None but for local hashing, `shuffled_by_relays` without a section
-    relay.
+    `epsilon_of_any_values` bounds all reports of a client whatever its values do, if it is known when they
+    change, under a budget for as many changes as that covers. `epsilon_of_all_buckets`, of values in all
+    buckets if it is known when they change, is None but for `local-hash-longitudinal`. `sharing` is None but
+    for local hashing, `shuffled_by_relays` without a section relay.
     """
 
     name: str
@@ -43,6 +49,7 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     epsilon_per_report: float
     odds_factor_per_report: float
     epsilon_of_unchanged_value: float | None
+    epsilon_of_any_values: float | None
     epsilon_of_all_buckets: float | None
     reports_per_window: int
     budget: BudgetFacts | None
@@ -72,16 +79,16 @@ def facts_of(
     """
     collection, budget = allowance.collection, allowance.budget
     mechanism, limit = collection.mechanism, allowance.unspent_limit
-    epsilon, unchanged = mechanism.epsilon, allowance.epsilon_unchanged
     return CollectionFacts(
         collection.name,
         mechanism.name,
         f"{collection.fingerprint:016x}",
         collection.window_seconds,
         collection.grace_seconds,
-        epsilon,
-        math.exp(epsilon),
-        None if math.isinf(unchanged) else unchanged,
+        mechanism.epsilon,
+        exp_above(mechanism.epsilon),
+        _finite(allowance.epsilon_inf("unchanged")),
+        _finite(allowance.epsilon_inf("any")),
         mechanism.epsilon_of_all_buckets if isinstance(mechanism, LongitudinalHash) else None,
         allowance.reports_per_window,
         None
@@ -92,8 +99,14 @@ def facts_of(
             budget.period_seconds,
             None if limit == UNLIMITED else limit,
             budget.changes,
+            allowance.values,
+            _finite(allowance.epsilon_inf("any") if limit == UNLIMITED else allowance.epsilon(limit, "any")),
         ),
         memory_facts(collection),
         sharing_facts(collection, clients),
         None if relay is None else shuffled_facts(allowance, relay),
     )
+
+
+def _finite(epsilon: float) -> float | None:
+    return epsilon if math.isfinite(epsilon) else None

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +13,6 @@ from deploy.cli.options import Folder, config_option
 from deploy.config.describe import condition_for_ever, most_changes, rounded_up
 from deploy.config.file import load
 from deploy.config.producer import producer_config
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import Allowance
 from producers.budget.statement import Spent, Statements, total
 from producers.config import ProducerConfig
@@ -21,13 +21,16 @@ MAX_LINE_BYTES = 2**20
 HEADINGS = (
     "collection",
     "reports",
-    "epsilon",
+    "epsilon unchanged",
+    "epsilon any",
     "budget",
     "share",
     "delta",
     "lifetime reports",
-    "lifetime epsilon",
+    "lifetime unchanged",
+    "lifetime any",
 )
+MEANING = "unchanged: epsilon while the client's value stays the same; any: whatever its values do"
 
 
 @click.command()
@@ -41,7 +44,8 @@ def spent(config: Path, data_dir: Path | None) -> None:
     """Show how much of their budgets clients have spent, in the present period and in all.
 
     Reads client ids from stdin, one a line, because other users can see a command line; the answer names
-    clients by their line numbers. Producers may run meanwhile. Connects to nothing but the budget_store, if
+    clients by their line numbers. Each epsilon is stated twice: while the client's value stays the same, and
+    whatever its values do. Producers may run meanwhile. Connects to nothing but the budget_store, if
     the collection file has one.
 
     Example: echo user-1 | deniable spent
@@ -86,17 +90,18 @@ def _table(spending: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -
     rows.append(_row("total", total(spending.values()), "", ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
-    notes = [_note(allowances[name]) for name in spending if name in allowances]
-    return "\n".join(f"  {line}" for line in [*lines, *filter(None, notes)])
+    notes = [note for name in spending if name in allowances if (note := _note(allowances[name]))]
+    return "\n".join(f"  {line}" for line in [*lines, MEANING, *notes])
 
 
 def _note(allowance: Allowance) -> str:
-    """Return the conditions of what longitudinal hashing costs for ever, "" of other mechanisms."""
-    mechanism, changes = allowance.collection.mechanism, allowance.changes
-    if not isinstance(mechanism, LongitudinalHash):
+    """Return the conditions of what memoized reports cost whatever the values do; "" without any."""
+    if not allowance.memoized:
         return ""
+    mechanism, changes = allowance.collection.mechanism, allowance.changes
     condition = condition_for_ever(mechanism, changes)
-    notes = [f"epsilon for ever holds {condition}"] if condition else []
+    notes = [f"any holds {condition}"] if condition else []
+    notes += [] if allowance.budget is None else [f"its budget holds for values {allowance.values}"]
     notes += [] if changes is None else [f"a client shows {most_changes(changes)}"]
     return f"{allowance.collection.name}: {'; '.join(notes)}"
 
@@ -106,19 +111,29 @@ def _row(name: str, spent: Spent, budget: str, share: str) -> tuple[str, ...]:
         name,
         f"{spent.reports}",
         rounded_up(spent.epsilon),
+        _any(spent.any_epsilon),
         budget,
         share,
         f"{spent.delta:g}",
         f"{spent.lifetime_reports}",
         rounded_up(spent.lifetime_epsilon),
+        _any(spent.lifetime_any_epsilon),
     )
 
 
+def _any(epsilon: float) -> str:
+    """Write a figure; what was carried over from earlier parameters may have been counted for one value."""
+    return rounded_up(epsilon) if math.isfinite(epsilon) else "unknown"
+
+
 def _budget(spent: Spent, allowance: Allowance | None) -> tuple[str, str]:
-    """Return the budget and the spent share of it, rounded up, in words."""
+    """Return the budget and the spent share of it, about the values that it covers, rounded up, in words."""
     if allowance is None:
         return "not in the file", ""
     if allowance.budget is None:
         return "none", ""
-    share = math.ceil(100 * spent.epsilon / allowance.budget.epsilon)
+    epsilon = spent.epsilon if allowance.values == "unchanged" else spent.any_epsilon
+    if math.isinf(epsilon):
+        return f"{allowance.budget.epsilon:g}", "unknown"
+    share = math.ceil(100 * Fraction(epsilon) / Fraction(allowance.budget.epsilon))
     return f"{allowance.budget.epsilon:g}", f"{share} %"

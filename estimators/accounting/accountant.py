@@ -7,6 +7,7 @@ from functools import cache, partial
 
 from estimators.accounting.bisection import largest_within, last_before
 from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
+from estimators.accounting.changing_values import ChangingResponses
 from estimators.accounting.composition import epsilon_at
 from estimators.accounting.memoized_krr import shared_krr_loss
 from estimators.accounting.memoized_rappor import shared_bits_loss
@@ -29,8 +30,8 @@ from estimators.mechanisms.mechanism import Mechanism, OneStep
 from estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
 from estimators.mechanisms.square_wave import SquareWave
 
-#: What is accounted: a mechanism, or longitudinal hashing with a limit on changes (`hashed_subject`).
-Subject = Mechanism | ChangingBuckets
+#: What is accounted: a mechanism, or memoized reports whose values may change (`changing`).
+Subject = Mechanism | ChangingBuckets | ChangingResponses
 
 LARGEST_REPORTS = 100_000
 LARGEST_MEMOIZED = 10_000
@@ -50,7 +51,7 @@ def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False
 
     Parameters
     ----------
-    mechanism : any, or ChangingBuckets.
+    mechanism : any, or what `changing` returns for values that change.
     reports : n in [1, `most_reports`]: 100,000, or 10,000 if memoized; fewer if a value sets many bits.
     delta : in (0, 1).
     memoized : True if the reports share one permanent response (mechanisms without one repeat one report).
@@ -66,7 +67,7 @@ def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False
     by less than 3 % in tests; for several reports of a PairKRR whose fields have different epsilons, by up to
     40 %; and for a HotRappor with `hot` above half of its buckets, by up to 100 %. For memoized
     ChangingBuckets all are upper bounds: the least of those of the reports, of the permanent responses, and
-    of `largest_of`.
+    of `largest_of`; for ChangingResponses all are `largest_of`.
 
     Raises
     ------
@@ -78,6 +79,8 @@ def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False
     most = most_reports(mechanism, memoized)
     if not 1 <= reports <= most:
         raise ValueError(f"reports must be in [1, {most}], got {reports}")
+    if isinstance(mechanism, ChangingResponses):
+        return dict.fromkeys(BOUNDS, mechanism.largest_of(reports))
     loss = loss_of_reports(mechanism, reports, memoized)
     caps, largest = _caps(mechanism, delta, memoized), _largest_of(mechanism, reports, memoized)
     return {name: min(bound(loss, delta), caps[name], largest) for name, bound in BOUNDS.items()}
@@ -93,7 +96,7 @@ def allowed_reports(
 
     Parameters
     ----------
-    mechanism : any, or ChangingBuckets.
+    mechanism : any, or what `changing` returns.
     budget : epsilon, nats, in (0, inf).
     delta : in (0, 1).
     memoized : True if the reports share one permanent response; see `costs`.
@@ -110,11 +113,15 @@ def allowed_reports(
     """
     _check("budget", budget, math.inf)
     _check("delta", delta, 1)
+    if isinstance(mechanism, ChangingResponses):
+        return dict.fromkeys(BOUNDS, mechanism.allowed(budget))
     caps = _caps(mechanism, delta, memoized)
     most = most_reports(mechanism, memoized)
     found: dict[str, int | None] = dict.fromkeys(BOUNDS)
     bounded = list(BOUNDS)
-    if math.isfinite(caps["basic"]):
+    if isinstance(mechanism, ChangingBuckets | LongitudinalHash) and memoized:
+        bounded = [name for name in BOUNDS if caps[name] > budget]
+    elif math.isfinite(caps["basic"]):
         permanent = _loss_of_permanent_response(mechanism)
         bounded = [
             name for name, bound in BOUNDS.items() if min(bound(permanent, delta), caps[name]) > budget
@@ -150,7 +157,7 @@ def epsilon_inf(mechanism: Subject, memoized: bool) -> float:
 
     Parameters
     ----------
-    mechanism : any, or ChangingBuckets.
+    mechanism : any, or what `changing` returns.
     memoized : True if a mechanism without a permanent response repeats one report; the others ignore it.
 
     Returns
@@ -169,7 +176,7 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
 
     Parameters
     ----------
-    mechanism : any, or ChangingBuckets.
+    mechanism : any, or what `changing` returns.
     reports : n, in [1, `most_reports`].
     memoized : True if the reports share one permanent response; see `costs`.
 
@@ -197,6 +204,8 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
             return mechanism.loss(reports)
         case ChangingBuckets(steps):
             return loss_of_reports(steps, reports, memoized)
+        case ChangingResponses(one):
+            return loss_of_reports(one, reports, memoized=False)
         case LongitudinalKRR() if memoized:
             return shared_krr_loss(mechanism, reports)
         case LongitudinalKRR():
@@ -223,6 +232,8 @@ def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
         mechanism, ChangingBuckets | LongitudinalHash
     ):  # the joint loss approaches it by itself
         return dict.fromkeys(BOUNDS, cap)
+    if isinstance(mechanism, ChangingBuckets) and mechanism.buckets > LARGEST_MEMOIZED:
+        return dict.fromkeys(BOUNDS, cap)  # more buckets than reports are accounted for
     permanent = _loss_of_permanent_response(mechanism)
     return {name: min(bound(permanent, delta), cap) for name, bound in BOUNDS.items()}
 
@@ -236,6 +247,8 @@ def _loss_of_permanent_response(mechanism: Subject) -> PrivacyLoss:
             return krr_loss(mechanism.permanent)
         case ChangingBuckets():
             return mechanism.permanent_loss()
+        case ChangingResponses(one):
+            return _loss_of_permanent_response(one)
         case LongitudinalHash():
             return _loss_of_permanent_response(hashed_subject(mechanism))
         case _:
@@ -248,13 +261,15 @@ def most_reports(mechanism: Subject, memoized: bool) -> int:
 
     Parameters
     ----------
-    mechanism : any, or ChangingBuckets.
+    mechanism : any, or what `changing` returns.
     memoized : True if the reports share one permanent response.
 
     Returns
     -------
     100,000, or 10,000 if memoized; for RAPPOR at most 1,000,000 / `ones`, to bound the time.
     """
+    if isinstance(mechanism, ChangingResponses):
+        return most_reports(mechanism.mechanism, memoized)
     most = LARGEST_MEMOIZED if memoized else LARGEST_REPORTS
     return min(most, LARGEST_OUTPUTS // mechanism.ones) if isinstance(mechanism, TwoStepBits) else most
 

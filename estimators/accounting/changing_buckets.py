@@ -1,4 +1,4 @@
-"""The privacy loss of longitudinal local hashing, for values that change."""
+"""The privacy loss of longitudinal k-RR and local hashing, for values that change."""
 
 import math
 from dataclasses import dataclass
@@ -77,7 +77,8 @@ class ChangingBuckets:
         log_r = math.log1p(second.contrast / second.q)
         most = float(np.logaddexp(math.log(first.p) + reports * log_r, math.log1p(-first.p)))
         level = log_r * np.arange(reports)
-        others = np.repeat(level[: -(-reports // (first.k - 1))], first.k - 1) + math.log(first.q)
+        others = np.repeat(level[: -(-reports // (first.k - 1))], min(first.k - 1, reports))[:reports]
+        others = others + math.log(first.q)
         added = np.sort(np.concatenate([level + math.log(first.p), others]))[:reports]
         least = np.logaddexp.accumulate(np.concatenate([[0.0], added + math.log(math.expm1(log_r))]))
         bound = most - self.buckets * _hull_at(least, reports / self.buckets)

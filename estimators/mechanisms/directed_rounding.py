@@ -67,6 +67,26 @@ def log_above(ratio: Fraction) -> float:
     return x
 
 
+def exp_above(x: float) -> float:
+    """Upper bound on e^x, within two floats of it.
+
+    Parameters
+    ----------
+    x : exponent in [0, 80].
+
+    Raises
+    ------
+    ValueError if x is outside that range.
+    """
+    return float_above(exp_below(x) * (1 + Fraction(1, 1 << 150)))
+
+
+def float_above(exact: Fraction) -> float:
+    """Return the smallest float that is not below an exact number."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
 def product_above(factor: int, x: float) -> float:
     """Upper bound on factor times x: their product, rounded up.
 
@@ -75,5 +95,20 @@ def product_above(factor: int, x: float) -> float:
     factor : integer, >= 0.
     x : finite float, >= 0.
     """
-    product = factor * x
-    return product if Fraction(product) >= factor * Fraction(x) else math.nextafter(product, math.inf)
+    return float_above(factor * Fraction(x))
+
+
+def quotient_above(x: float, divisor: float) -> float:
+    """Upper bound on x / divisor: their quotient, rounded up; inf for x = inf.
+
+    Parameters
+    ----------
+    x : >= 0.
+    divisor : finite float, > 0.
+    """
+    return float_above(Fraction(x) / Fraction(divisor)) if math.isfinite(x) else math.inf
+
+
+def sum_above(*terms: float) -> float:
+    """Upper bound on a sum of floats: their sum, rounded up; inf if one is."""
+    return float_above(sum(map(Fraction, terms), Fraction())) if all(map(math.isfinite, terms)) else math.inf

@@ -3,13 +3,15 @@
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.accounting.accountant import Subject, allowed_reports, costs, epsilon_inf, most_reports
-from estimators.accounting.changing_buckets import hashed_subject
+from estimators.accounting.changing_values import changing
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import product_above
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.mechanism import OneStep
@@ -22,35 +24,52 @@ UNLIMITED = 2**62
 STATED_DELTA = 1e-6
 
 
+#: What a budget of memoized reports holds for: values that stay the same, or whatever they do.
+BudgetValues = Literal["unchanged", "any"]
+
+VALUES_ADVICE = (
+    "write values: any, so that the limit holds whatever the values of a client do, or values: unchanged, so"
+    " that it holds while a client's value stays the same: each further value then costs epsilon_inf again"
+)
+
+
 @dataclass(frozen=True)
 class Budget:
-    """The privacy loss that all reports of one client in one period may cost together, for one value.
-
-    Of `local-hash-longitudinal`, for values that change (see LongitudinalHash).
+    """The privacy loss that all reports of one client in one period may cost together.
 
     Parameters
     ----------
     epsilon : nats, in (0, inf).
     delta : in (0, 1).
     period_seconds : at least 1. A period is floor(unix time / period_seconds).
-    changes : only of longitudinal local hashing: how many changes of its bucket a client's reports show, in
-        all periods together, at least 0; None for any number. After these, reports of whatever value show the
-        last bucket, by its permanent response and fresh noise. None is refused, since that would depend on
-        values.
+    values : `unchanged`, for one value; `any`, whatever the values do. Needed for memoized reports; without
+        permanent responses, n reports cost the same either way.
+    changes : with `any`, and only of longitudinal local hashing: how many changes of its bucket a client's
+        reports show, in all periods together, at least 0; None for any number. After these, reports of
+        whatever value show the last bucket, by its permanent response and fresh noise. None is refused, since
+        that would depend on values.
 
     Raises
     ------
-    ValueError if a parameter is out of range.
+    ValueError if a parameter is out of range, or changes are given without values: any.
     """
 
     epsilon: float
     delta: float
     period_seconds: int
     changes: int | None = None
+    values: BudgetValues | None = None
 
     def __post_init__(self) -> None:
+        if self.values not in (None, *get_args(BudgetValues)):
+            raise ValueError(f"values of a budget must be unchanged or any, got {self.values}")
         if self.changes is not None and self.changes < 0:
             raise ValueError(f"changes of a budget must be at least 0, got {self.changes}")
+        if self.changes is not None and self.values != "any":
+            raise ValueError(
+                f"changes of a budget need values: any, got {self.values or 'no values'}: they limit what"
+                " changing values cost"
+            )
         if not 0 < self.epsilon < math.inf:
             raise ValueError(f"epsilon of a budget must be in (0, inf), got {self.epsilon}")
         if not 0 < self.delta < 1:
@@ -71,7 +90,8 @@ class Allowance:
 
     Raises
     ------
-    ValueError if reports_per_window is out of range, or the budget has changes that the mechanism has not.
+    ValueError if reports_per_window is out of range, the budget has changes that the mechanism has not, or
+    does not say what its limit on memoized reports holds for.
     """
 
     collection: Collection
@@ -90,6 +110,11 @@ class Allowance:
             raise ValueError(
                 f"changes of a budget need mechanism {LongitudinalHash.name}, got {mechanism.name}"
             )
+        if self.memoized and self.budget is not None and self.budget.values is None:
+            raise ValueError(
+                f"values of the budget of {self.collection.name}, which is memoized, must be any or "
+                f"unchanged: {VALUES_ADVICE}"
+            )
 
     def check_own_clients(self) -> None:
         """Check that one report costs no more than the budget: enough if each event is a different client.
@@ -105,13 +130,18 @@ class Allowance:
                 f"its budget, got {cost}"
             )
 
-    @cached_property
-    def _subject(self) -> Subject:
-        """What is accounted."""
+    @property
+    def values(self) -> BudgetValues:
+        """What the limits hold for: as the budget says, or any without one or without permanent responses."""
+        stated = None if self.budget is None else self.budget.values
+        return "unchanged" if self.memoized and stated == "unchanged" else "any"
+
+    def _subject(self, values: BudgetValues) -> Subject:
+        """Return what is accounted."""
         mechanism = self.collection.mechanism
-        if isinstance(mechanism, LongitudinalHash):
-            return hashed_subject(mechanism, None if self.budget is None else self.budget.changes)
-        return mechanism
+        if self.memoized and values == "any":
+            return changing(mechanism, None if self.budget is None else self.budget.changes)
+        return mechanism.response if isinstance(mechanism, LongitudinalHash) else mechanism
 
     @cached_property
     def memoized(self) -> bool:
@@ -142,8 +172,9 @@ class Allowance:
             self.collection.fingerprint.to_bytes(FINGERPRINT_BYTES, "little"),
             ENDLESS if self.budget is None else self.budget.period_seconds,
             self.epsilon_per_report,
-            self.epsilon_inf,
+            self.epsilon_inf("any"),
             self.changes,
+            self.memoized,
         )
 
     @property
@@ -152,19 +183,14 @@ class Allowance:
         limited = None if self.budget is None else self.budget.changes
         return None if limited is None else min(limited, MOST_CHANGES)
 
-    @cached_property
-    def epsilon_inf(self) -> float:
-        """Bound for any number of reports at delta = 0; inf unless memoized.
+    def epsilon_inf(self, values: BudgetValues) -> float:
+        """Return a bound for any number of reports at delta = 0; inf if there is none.
 
-        Of longitudinal local hashing, for as many buckets as a client shows under the budget.
+        Parameters
+        ----------
+        values : `unchanged`, for one value; `any`, whatever the values do, if it is known when they change.
         """
-        return epsilon_inf(self._subject, self.memoized) if self.memoized else math.inf
-
-    @property
-    def epsilon_unchanged(self) -> float:
-        """Bound for any number of reports about an unchanged value, at delta = 0; inf unless memoized."""
-        mechanism = self.collection.mechanism
-        return mechanism.epsilon_inf if isinstance(mechanism, LongitudinalHash) else self.epsilon_inf
+        return epsilon_inf(self._subject(values), self.memoized) if self.memoized else math.inf
 
     def levels(self, carried: NDArray[np.floating]) -> NDArray[np.int64]:
         """Return the share of the budget spent under earlier parameters, in 64ths, rounded up: [0, LEVELS].
@@ -199,23 +225,29 @@ class Allowance:
         if level >= LEVELS:
             return 0
         left = self.budget.epsilon * (1 - level / LEVELS)
-        return _allowed(self._subject, left, self.budget.delta, self.memoized)
+        return _allowed(self._subject(self.values), left, self.budget.delta, self.memoized)
 
     @property
     def delta(self) -> float:
         """The delta at which epsilon is stated: the budget's, or STATED_DELTA."""
         return STATED_DELTA if self.budget is None else self.budget.delta
 
-    def epsilon(self, reports: int) -> float:
-        """Return the joint loss of this many reports of one client about one value, at `delta`; 0 for none.
+    def epsilon(self, reports: int, values: BudgetValues | None = None) -> float:
+        """Return the joint loss of this many reports of one client, at `delta`; 0 for none.
 
-        Of longitudinal local hashing, about values that change. Exact as far as the accountant goes
-        (`most_reports`); beyond, the bound for delta = 0.
+        Rounded up, as far as the accountant goes (`most_reports`); beyond, the bound for delta = 0.
+
+        Parameters
+        ----------
+        reports : of one client.
+        values : as in `epsilon_inf`; None for what the limits hold for.
         """
-        bound = min(reports * self.epsilon_per_report, self.epsilon_inf)
-        if not 0 < reports <= most_reports(self._subject, self.memoized):
+        covered = self.values if values is None else values
+        subject = self._subject(covered)
+        bound = min(product_above(reports, self.epsilon_per_report), self.epsilon_inf(covered))
+        if not 0 < reports <= most_reports(subject, self.memoized):
             return bound
-        return min(bound, _cost(self._subject, reports, self.delta, self.memoized))
+        return min(bound, _cost(subject, reports, self.delta, self.memoized))
 
 
 @cache

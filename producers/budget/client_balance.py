@@ -1,5 +1,6 @@
 """The stored balance of one client in one collection, and how to bring it up to date."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -25,6 +26,7 @@ MOST_REPORTS = 2**32 - 1
 
 FINGERPRINT_BYTES = 8
 CHANGES_BYTES = 4
+MEMOIZED = b"\1"
 MOST_CHANGES = 2 ** (8 * CHANGES_BYTES) - 1
 
 # Length of the only period without a budget: longer than any other.
@@ -41,6 +43,9 @@ class SpendingTerms:
     period_seconds : length of a period, at least 1; ENDLESS without a budget.
     epsilon_per_report, epsilon_inf : nats, of the Allowance.
     changes : how many changes of its bucket a client shows, at most MOST_CHANGES; None for any number.
+    is_memoized : whether reports share permanent responses, and `epsilon_inf` holds whatever the values do.
+        Implied by `changes`. False, too, of what earlier releases stored, whose figure may be that of one
+        value.
     """
 
     fingerprint: bytes
@@ -48,19 +53,25 @@ class SpendingTerms:
     epsilon_per_report: float
     epsilon_inf: float
     changes: int | None = None
+    is_memoized: bool = False
+
+    @property
+    def counted(self) -> bytes:
+        """Bytes of what numbers of reports count: `fingerprint`, then `changes`, if any."""
+        limited = b"" if self.changes is None else self.changes.to_bytes(CHANGES_BYTES, "little")
+        return self.fingerprint + limited
 
     @property
     def meaning(self) -> bytes:
-        """Bytes of what the cost of a number of reports depends on: `fingerprint`, then `changes`, if any."""
-        counted = b"" if self.changes is None else self.changes.to_bytes(CHANGES_BYTES, "little")
-        return self.fingerprint + counted
+        """Bytes that terms are stored under: `counted`, then MEMOIZED unless `changes` imply it."""
+        return self.counted + (MEMOIZED if self.is_memoized and self.changes is None else b"")
 
     @classmethod
     def stored(cls, meaning: bytes, period_seconds: int, per_report: float, epsilon_inf: float) -> Self:
         """Return the terms that a store knows under this `meaning`."""
-        fingerprint, counted = meaning[:FINGERPRINT_BYTES], meaning[FINGERPRINT_BYTES:]
-        changes = int.from_bytes(counted, "little") if counted else None
-        return cls(fingerprint, period_seconds, per_report, epsilon_inf, changes)
+        fingerprint, rest = meaning[:FINGERPRINT_BYTES], meaning[FINGERPRINT_BYTES:]
+        changes = int.from_bytes(rest, "little") if len(rest) == CHANGES_BYTES else None
+        return cls(fingerprint, period_seconds, per_report, epsilon_inf, changes, bool(rest))
 
 
 def bring_up_to_date(
@@ -82,16 +93,16 @@ def is_continued(
     balances: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]
 ) -> NDArray[np.bool_]:
     """Return which balances (m,) have the parameters and `changes` of the present terms, bool (m,)."""
-    alike = [other for other, each in terms.items() if each.meaning == terms[number].meaning]
+    alike = [other for other, each in terms.items() if each.counted == terms[number].counted]
     return np.isin(balances["terms"], alike)
 
 
 def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, SpendingTerms]) -> NDArray[np.void]:
     """Convert balances under other terms to the present ones; nothing is refunded.
 
-    If the parameters or `changes` differ, reports become the epsilon that they cost, at delta = 0. If periods
-    are longer now, the present one began before the period of `reports`, and the spending between is unknown;
-    the lifetime spending bounds it.
+    If the parameters or `changes` differ, reports become the epsilon that they cost, at delta = 0, whatever
+    the values did. If periods are longer now, the present one began before the period of `reports`, and the
+    spending between is unknown; the lifetime spending bounds it.
     """
     balances, new = balances.copy(), terms[number]
     for other in np.unique(balances["terms"][balances["terms"] != number]):
@@ -99,9 +110,10 @@ def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, Spending
         if old.period_seconds < new.period_seconds:
             balances["reports"][stale] = balances["lifetime"][stale]
             balances["carried"][stale] = balances["carried_lifetime"][stale]
-        if old.meaning != new.meaning:
+        if old.counted != new.counted:
+            most = old.epsilon_inf if old.is_memoized else math.inf
             for reports, carried in (("reports", "carried"), ("lifetime", "carried_lifetime")):
-                spent = np.minimum(balances[reports][stale] * old.epsilon_per_report, old.epsilon_inf)
+                spent = np.minimum(balances[reports][stale] * old.epsilon_per_report, most)
                 balances[carried][stale] = _rounded_up(balances[carried][stale] + spent)
                 balances[reports][stale] = 0
     balances["terms"] = number

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from estimators.mechanisms.directed_rounding import quotient_above
 from producers.budget.allowance import Allowance, Budget
 from producers.budget.lateness import CLOCK_SECONDS
 from producers.wire import EARLY_SECONDS
@@ -15,13 +16,15 @@ class Exposure(NamedTuple):
     Parameters
     ----------
     reports : of one client, at most.
-    epsilon : joint loss of these reports about one value, at the budget's delta; nats.
-    ratio : of epsilon to the budget, in [0, 1].
+    epsilon : joint loss of these reports at the budget's delta, about values as the budget says; nats.
+    ratio : of epsilon to the budget, rounded up, in [0, 1].
+    any_epsilon : the same loss as `epsilon`, whatever the values do.
     """
 
     reports: int
     epsilon: float
     ratio: float
+    any_epsilon: float
 
 
 def exposure(allowance: Allowance, budget: Budget, now: float) -> Exposure:
@@ -36,7 +39,9 @@ def exposure(allowance: Allowance, budget: Budget, now: float) -> Exposure:
     reports = min(rounded_up(_reports_let(allowance, budget, now)), allowance.unspent_limit)
     # The limit keeps it within the budget, but beyond the accountant's range the bound may exceed it.
     epsilon = min(allowance.epsilon(reports), budget.epsilon)
-    return Exposure(reports, epsilon, epsilon / budget.epsilon)
+    ratio = min(quotient_above(epsilon, budget.epsilon), 1.0)
+    any_epsilon = allowance.epsilon(reports, "any") if allowance.values == "unchanged" else epsilon
+    return Exposure(reports, epsilon, ratio, any_epsilon)
 
 
 def rounded_up(number: int) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import DeniableError
+from estimators.mechanisms.directed_rounding import quotient_above, sum_above
 from producers.budget.allowance import LEVELS, Allowance
 from producers.budget.charging import Ints
 from producers.budget.lateness import CLOCK_SECONDS
@@ -88,7 +89,8 @@ class CollectionLimits:
             # A client that carried less and reported no more has spent less: skip it.
             if reports > most:
                 most = reports
-                largest = max(largest, level / LEVELS + self.allowance.epsilon(reports) / budget.epsilon)
+                spent = quotient_above(self.allowance.epsilon(reports), budget.epsilon)
+                largest = max(largest, sum_above(level / LEVELS, spent))
         return min(1.0, largest)
 
     def warning(self) -> str | None:

@@ -3,6 +3,7 @@
 SQLite still maintains a folder's file: the last process to close it moves its log into it.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.mechanisms.directed_rounding import sum_above
 from producers.budget.allowance import Allowance
 from producers.budget.budget_store import BudgetStore
 from producers.budget.client_balance import ENDLESS, SpendingTerms, bring_up_to_date
@@ -34,11 +36,14 @@ class Spent:
 
     Parameters
     ----------
-    reports, epsilon : in the present period.
-    lifetime_reports, lifetime_epsilon : since it first reported.
-    delta : at which both epsilons hold.
+    reports, epsilon : in the present period; epsilon while its value stays the same under the present
+        parameters. What was spent under earlier ones counts whatever its values did.
+    lifetime_reports, lifetime_epsilon : the same, since it first reported.
+    delta : at which all epsilons hold.
+    any_epsilon, lifetime_any_epsilon : whatever its values did; inf if that is not known.
 
-    Both epsilons include what was spent under earlier parameters; the numbers of reports do not.
+    All epsilons are rounded up and include what was spent under earlier parameters; the numbers of reports do
+    not.
     """
 
     reports: int = 0
@@ -46,6 +51,8 @@ class Spent:
     lifetime_reports: int = 0
     lifetime_epsilon: float = 0.0
     delta: float = 0.0
+    any_epsilon: float = 0.0
+    lifetime_any_epsilon: float = 0.0
 
 
 class Statements:
@@ -163,15 +170,19 @@ def spent_in(
     now : unix seconds.
     """
     rows = budgets.load(number, keys_of(client[np.newaxis]), _PRESENT)
-    terms = budgets.terms(number) | {_PRESENT: allowance.terms if allowance else _FORGOTTEN}
-    return _spent(bring_up_to_date(rows.balances, now, _PRESENT, terms)[0], allowance)
+    known = budgets.terms(number)
+    terms = known | {_PRESENT: allowance.terms if allowance else _FORGOTTEN}
+    (balance,) = bring_up_to_date(rows.balances, now, _PRESENT, terms)
+    # Earlier releases carried what memoized reports cost about one value.
+    is_old = any(not each.is_memoized and math.isfinite(each.epsilon_inf) for each in known.values())
+    return _spent(balance, allowance, is_old and rows.balances["carried_lifetime"][0] > 0)
 
 
 def total(spent: Iterable[Spent]) -> Spent:
     """Add up what one client has spent in several collections.
 
     A loss of epsilon_1 at delta_1 and one of epsilon_2 at delta_2 compose to epsilon_1 + epsilon_2 at
-    delta_1 + delta_2, because collections are randomized independently. Assumes one value in each collection.
+    delta_1 + delta_2, because collections are randomized independently.
 
     Source: sequential composition, Dwork and Roth, "The algorithmic foundations of differential privacy",
     2014, theorem 3.16.
@@ -179,22 +190,30 @@ def total(spent: Iterable[Spent]) -> Spent:
     each = list(spent)
     return Spent(
         sum(one.reports for one in each),
-        sum(one.epsilon for one in each),
+        sum_above(*(one.epsilon for one in each)),
         sum(one.lifetime_reports for one in each),
-        sum(one.lifetime_epsilon for one in each),
-        sum(one.delta for one in each),
+        sum_above(*(one.lifetime_epsilon for one in each)),
+        sum_above(*(one.delta for one in each)),
+        sum_above(*(one.any_epsilon for one in each)),
+        sum_above(*(one.lifetime_any_epsilon for one in each)),
     )
 
 
-def _spent(balance: np.void, allowance: Allowance | None) -> Spent:
-    carried, carried_lifetime = float(balance["carried"]), float(balance["carried_lifetime"])
+def _spent(balance: np.void, allowance: Allowance | None, is_unknown: bool) -> Spent:
+    """State a balance; `is_unknown` if what was carried may hold for one value alone."""
+    carried, lifetime = float(balance["carried"]), float(balance["carried_lifetime"])
+    any_carried, any_lifetime = (
+        math.inf if is_unknown and each > 0 else each for each in (carried, lifetime)
+    )
     if allowance is None:
-        return Spent(epsilon=carried, lifetime_epsilon=carried_lifetime)
-    reports, lifetime = int(balance["reports"]), int(balance["lifetime"])
+        return Spent(0, carried, 0, lifetime, 0.0, any_carried, any_lifetime)
+    now, ever = int(balance["reports"]), int(balance["lifetime"])
     return Spent(
-        reports,
-        carried + allowance.epsilon(reports),
-        lifetime,
-        carried_lifetime + allowance.epsilon(lifetime),
+        now,
+        sum_above(carried, allowance.epsilon(now, "unchanged")),
+        ever,
+        sum_above(lifetime, allowance.epsilon(ever, "unchanged")),
         allowance.delta,
+        sum_above(any_carried, allowance.epsilon(now, "any")),
+        sum_above(any_lifetime, allowance.epsilon(ever, "any")),
     )

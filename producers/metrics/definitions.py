@@ -77,6 +77,6 @@ BUDGET_USED = GaugeMetric(
     labels=("collection",),
     meaning="Largest share of its budget that one client has spent in this period, over the clients of this "
     "producer. Absent for `budget: none`.",
-    remedy="none if `deniable_epsilon_permanent_nats` is within the budget: then any number of reports is. "
+    remedy="none if any number of reports is within the budget: `deniable_budget_unlimited` is 1. "
     "Otherwise, near 1, the client's reports are refused: allow a larger budget, or report less often.",
 )

@@ -35,9 +35,9 @@ ALLOWANCES = [
     allowance(KRR.from_epsilon(4, 1.0), None, 2),
     allowance(KRR.from_epsilon(4, 1.0), Budget(3.5, 1e-6, 600)),
     allowance(KRR.from_epsilon(4, 2.0), Budget(5.0, 1e-6, 600), 2),
-    allowance(LongitudinalKRR.from_epsilons(3, 2.0, 1.0), Budget(1.5, 1e-6, 1800), 3),
+    allowance(LongitudinalKRR.from_epsilons(3, 2.0, 1.0), Budget(1.5, 1e-6, 1800, values="unchanged"), 3),
     allowance(KRR.from_epsilon(4, 1.0), Budget(3.5, 1e-6, 300)),
-    allowance(LongitudinalHash.from_epsilons(2.0, 1.0), Budget(3.0, 1e-6, 600), 2),
+    allowance(LongitudinalHash.from_epsilons(2.0, 1.0), Budget(3.0, 1e-6, 600, values="any"), 2),
     allowance(SquareWave.from_epsilon(0, 1, 16, 1.0), Budget(3.5, 1e-6, 600), 2),
 ]
 ENTRIES = [entry(each, KEY, delivery_seconds=0) for each in ALLOWANCES]

@@ -24,6 +24,7 @@ from producers.metrics.metric import Metric
 
 NEARLY_USED = 0.8  # of a budget
 ODDS = "odds change at most by"
+ENDLESS = "any number of reports"
 
 
 def privacy() -> Dashboard:
@@ -41,18 +42,23 @@ def _promises() -> table.Panel:
     figures = {
         "epsilon of a report": workers.EPSILON_PER_REPORT,
         "rho of a report": workers.RHO_PER_REPORT,
-        "epsilon of all reports": workers.EPSILON_PERMANENT,
+        "epsilon of all reports of one value": workers.EPSILON_PERMANENT,
+        "epsilon of all reports, any values": workers.EPSILON_LIFETIME,
         "budget of a period": workers.BUDGET_EPSILON,
+        ENDLESS: workers.BUDGET_UNLIMITED,
     }
     losses = {heading: _largest(metric) for heading, metric in figures.items()}
-    queries = {ODDS: f"exp({_largest(workers.EPSILON_PER_REPORT)})"} | losses
+    # Above what the floats of exp may round off.
+    queries = {ODDS: f"(1 + 1e-15) * exp({_largest(workers.EPSILON_PER_REPORT)})"} | losses
     rounded_up = {heading: f"ceil(1e4 * {query}) / 1e4" for heading, query in queries.items()}
     question = (
         "What is promised to people who report? One report cannot change the odds of any statement about "
         "them by more than the factor exp(epsilon). All figures are rounded up. An empty field means none."
     )
     panel = columns("Promises", described(question, *figures.values()), NATS, "collection", rounded_up)
-    return panel.override_by_name(ODDS, [DynamicConfigValue("unit", FACTOR)]).decimals(4).height(HEIGHT)
+    panel = panel.override_by_name(ODDS, [DynamicConfigValue("unit", FACTOR)])
+    panel = panel.override_by_name(ENDLESS, [DynamicConfigValue("unit", "bool_yes_no")])
+    return panel.decimals(4).height(HEIGHT)
 
 
 def _spending() -> Panels:
@@ -88,11 +94,13 @@ def _spending() -> Panels:
             described(
                 "What can all reports of a client reveal together by now, compared with the budget?",
                 workers.BUDGET_USED_BOUND,
+                workers.BUDGET_USED_ANY,
                 workers.BUDGET_EPSILON,
             ),
             NATS,
             {
                 "{{collection}}: used": _largest(workers.BUDGET_USED_BOUND),
+                "{{collection}}: used, any values": _largest(workers.BUDGET_USED_ANY),
                 "{{collection}}: budget": _largest(workers.BUDGET_EPSILON),
             },
         ).span(12),

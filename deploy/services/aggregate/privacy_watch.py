@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from aggregator.metrics.privacy_metrics import PrivacyMetrics
 from estimators.accounting.accountant import loss_of_reports
 from estimators.accounting.renyi import zcdp_rho
-from producers.budget.allowance import Allowance
+from producers.budget.allowance import UNLIMITED, Allowance
 from producers.budget.exposure import exposure
 
 WATCH_SECONDS = 15.0
@@ -38,12 +38,14 @@ class PrivacyWatch(threading.Thread):
             time.sleep(WATCH_SECONDS)
 
     def show_costs(self) -> None:
-        """Show rho and budget of every collection."""
+        """Show rho, lifetime epsilon and budget of every collection."""
         for allowance in self._allowances:
             name, mechanism = allowance.collection.name, allowance.collection.mechanism
             self._metrics.show_rho(name, zcdp_rho(loss_of_reports(mechanism, 1, memoized=False)))
+            self._metrics.show_lifetime(name, allowance.epsilon_inf("any"))
             if allowance.budget is not None:
-                self._metrics.show_budget(name, allowance.budget.epsilon)
+                unlimited = allowance.unspent_limit == UNLIMITED
+                self._metrics.show_budget(name, allowance.budget.epsilon, unlimited)
 
     def show_used(self, now: float) -> None:
         """Show what one client may have spent by `now`, unix seconds, for collections with a budget."""

@@ -179,14 +179,15 @@ def test_privacy_cost_is_shown_as_text(browser: "Browser", served: Served) -> No
         place.filter(has_text="Budget").wait_for()
         assert fruit.inner_text() == (
             "One report (ε = 2) cannot change anyone’s odds by more than a factor 7.4. "
-            "Every further report of a client costs as much again. "
+            "Every further report of a client costs as much again, whatever its values. "
             "No budget: a client may send 1 report a window, without end."
         )
         assert place.inner_text() == (
             "One report (ε = 1.8314) cannot change anyone’s odds by more than a factor 6.3. "
             "All reports of one client whose value stays the same (permanent ε = 7.7837): by no more than a "
-            "factor 2,401. That a value changed is not hidden. "
-            "Budget of a client: ε = 8 at δ = 1e-6 in 1 day, which is 3 reports; 2 reports a window."
+            "factor 2,402. Each further value costs as much again, if it is known when values change. That a "
+            "value changed is not hidden. Budget of a client: ε = 8 at δ = 1e-6 in 1 day, which is 3 reports "
+            "while its value stays the same; 2 reports a window."
         )
 
 
@@ -198,7 +199,7 @@ HELD = "no interval includes that error. Browsers do not limit changes: they may
     ("changes", "reports", "allowed", "held"),
     [
         (None, None, f"any number of reports keeps, whatever the values{KNOWN}", ""),
-        (None, 3, "is 3 reports", ""),
+        (None, 3, "is 3 reports, whatever the values", ""),
         (
             2,
             None,

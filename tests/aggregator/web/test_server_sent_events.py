@@ -132,7 +132,7 @@ def test_status_is_sent_soon_after_a_change() -> None:
 def test_client_limits_follow_once_computed() -> None:
     limits = {
         "fruit": ClientLimits(1, None, lambda: None),
-        "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3, changes=1),
+        "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3, 1, "unchanged", 8.0),
     }
 
     async def test(worker: Worker) -> None:
@@ -142,9 +142,10 @@ def test_client_limits_follow_once_computed() -> None:
                 name, content = await read()
                 shown += [content] if name == "limits" else []
         budget = {"epsilon": 8.0, "delta": 1e-6, "period_seconds": 86400, "reports": 3, "changes": 1}
+        budget["values"] = "unchanged"
         assert shown == [
-            {"collection": "fruit", "per_window": 1, "budget": None},
-            {"collection": "place", "per_window": 2, "budget": budget},
+            {"collection": "fruit", "per_window": 1, "epsilon_any": None, "budget": None},
+            {"collection": "place", "per_window": 2, "epsilon_any": 8.0, "budget": budget},
         ]
 
     run(test, Worker(limits))

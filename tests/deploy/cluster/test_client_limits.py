@@ -21,15 +21,15 @@ def test_budget_is_reported_with_the_reports_that_it_allows() -> None:
 
 
 def test_budget_above_the_permanent_bound_allows_any_number() -> None:
-    assert limits_of(Allowance(PERMANENT, Budget(8.0, 1e-6, 60))).per_period() is None
+    assert limits_of(Allowance(PERMANENT, Budget(8.0, 1e-6, 60, values="unchanged"))).per_period() is None
 
 
 def test_changes_of_bucket_are_those_of_the_budget() -> None:
     """With two changes of at most 3 of 7 buckets, 12 nats cover any number of reports; all 7 not."""
     words = Collection("words", LongitudinalHash.from_epsilons(4.0, 1.0, hash_buckets=7), memoize=True)
-    few = limits_of(Allowance(words, Budget(12.0, 1e-6, 60, changes=2)))
+    few = limits_of(Allowance(words, Budget(12.0, 1e-6, 60, 2, "any")))
     assert (few.changes, few.per_period()) == (2, None)
-    any_number = limits_of(Allowance(words, Budget(12.0, 1e-6, 60)))
+    any_number = limits_of(Allowance(words, Budget(12.0, 1e-6, 60, values="any")))
     assert any_number.changes is None
     assert any_number.per_period() is not None
 

@@ -26,7 +26,7 @@ def test_krr_states_cost_of_first_and_further_reports() -> None:
     assert lines_of(collection) == [
         "carrier: k-RR over 4 buckets, the last one for all other values, windows of 60 s + 30 s grace",
         "  one report: epsilon 2",
-        "  every further report of one client costs as much again",
+        "  every further report of one client costs as much again, whatever its values do",
         "  a client may send 1 report per window, without a limit over time: no budget is enforced",
         "  a report cannot change anyone's odds by more than a factor 7.390; "
         f"fingerprint {collection.fingerprint:016x}",
@@ -37,8 +37,8 @@ def test_memoized_rappor_states_cost_of_all_reports() -> None:
     lines = lines_of(Collection("place", RAPPOR, candidates=("x", "y"), memoize=True))
     assert lines[0].startswith("place: RAPPOR, 128 bits, 2 hashes, 8 cohorts, 2 candidates, windows of 60 s")
     assert lines[2] == (
-        f"  all reports of one client and unchanged value: epsilon {rounded_up(RAPPOR.epsilon_inf)}; "
-        "that a value changed is not hidden"
+        f"  all reports of one client: epsilon {rounded_up(RAPPOR.epsilon_inf)} while its value stays the "
+        "same; whatever its values do, nothing bounds them"
     )
 
 
@@ -47,7 +47,7 @@ def test_local_hashing_states_functions_and_buckets() -> None:
     assert lines[0].startswith("search: local hashing, 21840 functions into 3 buckets, 2 candidates, windows")
     assert lines[1:3] == [
         "  one report: epsilon 1",
-        "  every further report of one client costs as much again",
+        "  every further report of one client costs as much again, whatever its values do",
     ]
 
 
@@ -57,14 +57,14 @@ def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
     assert lines[0].startswith("search: longitudinal local hashing, 234 functions into 3 buckets, 2 candi")
     assert lines[1:3] == [
         "  one report: epsilon 1",
-        "  all reports of one client and unchanged value: epsilon 2; of values in all 3 buckets that it may "
-        "show: 6, if it is known when buckets change",
+        "  all reports of one client: epsilon 2 while its value stays the same; whatever its values do: 6, "
+        "if it is known when buckets change",
     ]
     search = Collection("search", mechanism, candidates=("x",), memoize=True)
-    limit, condition = lines_of(search, Budget(6.1, 1e-6, DAY))[3:-1]
-    assert limit.endswith("any number per period of 86400 s (budget: epsilon 6.1, delta 1e-06)")
+    limit, condition = lines_of(search, Budget(6.1, 1e-6, DAY, values="any"))[3:-1]
+    assert limit.endswith("any number per period of 86400 s (budget: epsilon 6.1, delta 1e-06, values any)")
     assert condition == "  so many stay within the budget if it is known when buckets change"
-    unconditional = lines_of(search, Budget(6.1, 1e-6, DAY, 0))
+    unconditional = lines_of(search, Budget(6.1, 1e-6, DAY, 0, "any"))
     assert "any number per period" in unconditional[3]
     assert not any("if it is known" in line for line in unconditional)
 
@@ -72,15 +72,15 @@ def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
 @pytest.mark.parametrize(
     ("changes", "costs"),
     [
-        (0, "epsilon 2"),
-        (1, "in all 2 buckets that it may show: 4, if"),
-        (7, "in all 3 buckets that it may show: 6, if"),
+        (0, "epsilon 2, whatever its values do"),
+        (1, "epsilon 2 while its value stays the same; whatever its values do: 4, if"),
+        (7, "epsilon 2 while its value stays the same; whatever its values do: 6, if"),
     ],
 )
 def test_limited_changes_bound_what_all_buckets_cost(changes: int, costs: str) -> None:
     mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
     search = Collection("search", mechanism, candidates=("x",), memoize=True)
-    lines = lines_of(search, Budget(6.1, 1e-6, DAY, changes=changes))
+    lines = lines_of(search, Budget(6.1, 1e-6, DAY, changes, "any"))
     assert costs in lines[2]
     shown = f"showing at most {changes} change{'' if changes == 1 else 's'} of bucket)"
     assert lines[3].endswith(shown)
@@ -89,7 +89,7 @@ def test_limited_changes_bound_what_all_buckets_cost(changes: int, costs: str) -
 def test_rappor_without_memory_adds_up() -> None:
     lines = lines_of(Collection("place", RAPPOR, candidates=("x",)))
     assert lines[1] == "  one report: epsilon 1.832"
-    assert lines[2] == "  every further report of one client costs as much again"
+    assert lines[2] == "  every further report of one client costs as much again, whatever its values do"
 
 
 @pytest.mark.parametrize(
@@ -109,16 +109,20 @@ def test_rappor_without_memory_adds_up() -> None:
         ),
         (
             Collection("a", RAPPOR, memoize=True),
-            Budget(8.0, 1e-6, DAY),
+            Budget(8.0, 1e-6, DAY, values="unchanged"),
             1,
-            "1 report per window, any number per period of 86400 s (budget: epsilon 8, delta 1e-06)",
+            "1 report per window, any number per period of 86400 s (budget: epsilon 8, delta 1e-06, "
+            "values unchanged)",
         ),
     ],
 )
 def test_the_limits_of_a_client_are_reported(
     collection: Collection, budget: Budget, reports_per_window: int, message: str
 ) -> None:
-    assert lines_of(collection, budget, reports_per_window)[3:-1] == [f"  a client may send {message}"]
+    lines = lines_of(collection, budget, reports_per_window)[3:-1]
+    assert lines[0] == f"  a client may send {message}"
+    held = "  so many stay within the budget while a client's value stays the same; whatever its values do,"
+    assert lines[1:] == ([f"{held} nothing bounds them"] if collection.memoize else [])
 
 
 def test_a_budget_below_one_report_is_warned_of() -> None:
@@ -147,7 +151,7 @@ def test_other_mechanisms_state_cost_of_all_reports(
     collection = Collection("place", mechanism, values=("a", "b", "c"), other=other, memoize=True)
     lines = lines_of(collection)
     assert lines[0].startswith(f"place: {message}, windows of 60 s")
-    assert f"unchanged value: epsilon {rounded_up(collection.epsilon_inf)};" in lines[2]
+    assert f"epsilon {rounded_up(collection.epsilon_inf)} while its value stays the same;" in lines[2]
 
 
 @pytest.mark.parametrize(

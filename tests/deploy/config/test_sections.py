@@ -250,7 +250,8 @@ def test_a_number_beyond_floats_is_refused(file: Path) -> None:
 )
 def test_a_budget_is_asked_for_explicitly(file: Path, budget: str, message: str) -> None:
     assert refusal(file, WHOLE.replace("budget: none", budget, 1)) == (
-        f"collections[0]{message}; write budget: {{epsilon: …, delta: …, period_seconds: …}}, "
+        f"collections[0]{message}; write budget: {{epsilon: …, delta: …, period_seconds: …}}, with values: "
+        "any or unchanged if it is memoized, "
         "or budget: none, which enforces nothing"
     )
 

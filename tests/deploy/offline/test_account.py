@@ -38,8 +38,9 @@ def answer(line: str) -> dict[str, Any]:
 
 def test_a_cost_in_full_precision() -> None:
     found = answer(f"{K_RR} --reports 5 --delta 1e-6")
-    assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "basic", "zcdp", "rdp", "exact"]
+    assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "basic", "zcdp", "rdp", "exact", "any_values"]
     assert (found["epsilon_one"], found["epsilon_inf"]) == (1.0, None)
+    assert found["any_values"] == found["exact"]
     assert found["rho"] == pytest.approx(0.11287922124775325, rel=1e-9)
     assert found.items() >= costs(KRR.from_epsilon(16, 1.0), 5, 1e-6).items()
     assert found["exact"] <= found["rdp"] <= min(found["basic"], found["zcdp"])
@@ -59,7 +60,11 @@ def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
     assert answer(f"{line} --changes 1 --reports 50")["lifetime"] == pytest.approx(4, rel=1e-12)
     unchanged = answer(f"{line} --changes 0 --reports 50")
     longitudinal = "--mechanism k-rr-longitudinal --k 3 --epsilon-inf 2 --epsilon-one 1 --memoized"
-    assert unchanged == answer(f"{longitudinal} --reports 50")
+    assert unchanged["any_values"] == unchanged["exact"]
+    alone = answer(f"{longitudinal} --reports 50")
+    assert alone.pop("any_values") == found["any_values"]
+    assert alone.pop("lifetime") == found["lifetime"]
+    assert unchanged.items() >= alone.items()
     assert "lifetime     6 " in run(f"{line} --budget 7").stdout
     refused = run(f"{longitudinal} --reports 5 --changes 1")
     assert "--changes needs --mechanism local-hash-longitudinal" in refused.stderr
@@ -67,7 +72,7 @@ def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
 
 def test_a_budget_answers_reports_for_each_bound() -> None:
     found = answer(f"{K_RR} --budget 8")
-    assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "reports"]
+    assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "reports", "reports_any_values"]
     assert found["reports"] == {"basic": 8, "zcdp": 8, "rdp": 9, "exact": 10}
 
 
@@ -126,7 +131,9 @@ def test_what_holds_for_ever_only_if_changes_are_known_says_so() -> None:
     for line, is_conditional in {"--reports 1000": True, "--reports 3": False, "--budget 7": True}.items():
         rows = run(f"{LONGITUDINAL_HASH} {line}").stdout.splitlines()[-4:]
         assert [row.endswith(condition) for row in rows] == [is_conditional] * 4
-    assert condition not in run(f"{LONGITUDINAL} --reports 1000").stdout
+    *unchanged, free = run(f"{LONGITUDINAL} --reports 1000").stdout.splitlines()
+    assert not any("if it is known" in row for row in unchanged)
+    assert free.endswith("whatever the values do, if it is known when values change")
     for line in ("--reports 1000", "--budget 7"):
         assert condition not in run(f"{LONGITUDINAL_HASH} {line} --changes 0").stdout
 
@@ -166,9 +173,12 @@ def test_tables_say_the_same_in_words() -> None:
         ["rdp", "4.989"],
         ["exact", "4.989"],
     ]
-    assert costs_table[-1].endswith("epsilon of 5 reports at delta 1e-06")
+    assert costs_table[-1].endswith("epsilon of 5 reports at delta 1e-06, whatever the values do")
     assert run(f"{K_RR} --budget 8").stdout.splitlines()[-1].split()[:2] == ["exact", "10"]
-    assert run(f"{RAPPOR} --budget 8 --memoized").stdout.splitlines()[-1].split()[:2] == ["exact", "any"]
+    rows = run(f"{RAPPOR} --budget 8 --memoized").stdout.splitlines()[-2:]
+    assert [row.split()[:2] for row in rows] == [["exact", "any"], ["any", "4"]]
+    assert "while the value stays the same" in rows[0]
+    assert "whatever the values do, if it is known when values change" in rows[1]
 
 
 @pytest.mark.parametrize(
@@ -183,10 +193,8 @@ def test_tables_say_the_same_in_words() -> None:
     ],
 )
 def test_largest_tried_number_is_marked(line: str, message: str) -> None:
-    assert (
-        run(line).stdout.splitlines()[-1].partition(" reports within")[0].split(maxsplit=1)[1].strip()
-        == message
-    )
+    (row,) = (row for row in run(line).stdout.splitlines() if row.startswith("exact"))
+    assert row.partition(" reports within")[0].split(maxsplit=1)[1].strip() == message
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_budget_states_how_many_reports_it_allows() -> None:
 
 
 def test_unlimited_figures_are_none() -> None:
-    facts = facts_of(Allowance(SITE, Budget(1000, 1e-6, 86_400)))
+    facts = facts_of(Allowance(SITE, Budget(1000, 1e-6, 86_400, values="unchanged")))
     assert facts.epsilon_of_unchanged_value == SITE.mechanism.epsilon_inf
     assert facts.budget is not None
     assert facts.budget.reports_per_period is None
@@ -39,7 +39,7 @@ def test_unlimited_figures_are_none() -> None:
 def test_changes_and_all_buckets_of_longitudinal_hashing_are_stated() -> None:
     mechanism = LongitudinalHash.from_epsilons(2.0, 1.0)
     words = Collection("words", mechanism, candidates=("a", "b"))
-    facts = facts_of(Allowance(words, Budget(5, 1e-6, 86_400, changes=1)))
+    facts = facts_of(Allowance(words, Budget(5, 1e-6, 86_400, 1, "any")))
     assert facts.budget is not None
     assert facts.budget.changes == 1
     assert facts.epsilon_of_all_buckets == mechanism.epsilon_of_all_buckets == pytest.approx(6)

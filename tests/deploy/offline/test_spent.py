@@ -33,16 +33,18 @@ collections:
 """
 TABLES = """\
 client of line 1
-  collection  reports  epsilon  budget  share  delta  lifetime reports  lifetime epsilon
-  carrier           3    3.000       4   75 %  1e-06                 3             3.000
-  delay             2    1.000    none         1e-06                 2             1.000
-  total             5    4.000                 2e-06                 5             4.000
+  collection  reports  epsilon unchanged  epsilon any  budget  share  delta  lifetime reports  lifetime unchanged  lifetime any
+  carrier           3              3.000        3.000       4   75 %  1e-06                 3               3.000         3.000
+  delay             2              1.000        1.000    none         1e-06                 2               1.000         1.000
+  total             5              4.000        4.000                 2e-06                 5               4.000         4.000
+  unchanged: epsilon while the client's value stays the same; any: whatever its values do
 client of line 2
-  collection  reports  epsilon  budget  share  delta  lifetime reports  lifetime epsilon
-  carrier           0        0       4    0 %  1e-06                 0                 0
-  delay             0        0    none         1e-06                 0                 0
-  total             0        0                 2e-06                 0                 0
-"""
+  collection  reports  epsilon unchanged  epsilon any  budget  share  delta  lifetime reports  lifetime unchanged  lifetime any
+  carrier           0                  0            0       4    0 %  1e-06                 0                   0             0
+  delay             0                  0            0    none         1e-06                 0                   0             0
+  total             0                  0            0                 2e-06                 0                   0             0
+  unchanged: epsilon while the client's value stays the same; any: whatever its values do
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -82,25 +84,25 @@ def test_a_table_for_each_client() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ("", "epsilon for ever holds if it is known when buckets change"),
+        ("", "any holds if it is known when buckets change; its budget holds for values any"),
         (
             ", changes: 2",
-            "epsilon for ever holds if it is known when buckets change; a client shows at most 2 changes of "
-            "bucket",
+            "any holds if it is known when buckets change; its budget holds for values any; a client shows "
+            "at most 2 changes of bucket",
         ),
-        (", changes: 0", "a client shows at most 0 changes of bucket"),
+        (", changes: 0", "its budget holds for values any; a client shows at most 0 changes of bucket"),
     ],
 )
 def test_longitudinal_hashing_states_its_condition(folder: Path, changes: str, said: str) -> None:
     search = (
         "  - {name: search, mechanism: local-hash-longitudinal, candidates: [x], epsilon_inf: 2,"
         " epsilon_one: 1, window_seconds: 60, grace_seconds: 9,"
-        f" budget: {{epsilon: 7, delta: 1e-6, period_seconds: 86400{changes}}}}}"
+        f" budget: {{epsilon: 7, delta: 1e-6, period_seconds: 86400, values: any{changes}}}}}"
     )
     (folder / "deniable.yaml").write_text(f"{TEXT}{search}\n")
     lines = spent(b"anna\n").stdout.splitlines()
     assert lines[-1] == f"  search: {said}"
-    assert lines[-2].startswith("  total")
+    assert lines[-3].startswith("  total")
 
 
 def test_no_credentials_are_needed(folder: Path) -> None:
@@ -113,10 +115,12 @@ def test_no_credentials_are_needed(folder: Path) -> None:
 
 def test_a_collection_that_left_the_file_is_reported(folder: Path) -> None:
     (folder / "deniable.yaml").write_text("".join(TEXT.splitlines(keepends=True)[:-1]))
-    assert spent(b"anna\n").stdout.splitlines()[2:] == [
-        "  carrier           3    3.000                4   75 %  1e-06                 3             3.000",
-        "  delay             0        1  not in the file             0                 0                 1",
-        "  total             3    4.000                          1e-06                 3             4.000",
+    assert spent(b"anna\n").stdout.splitlines()[2:5] == [
+        f"  carrier     {3:>7}  {'3.000':>17}  {'3.000':>11}  {'4':>15}   75 %  1e-06  {3:>16}  {'3.000':>18}"
+        f"  {'3.000':>12}",
+        f"  delay       {0:>7}  {1:>17}  {1:>11}  not in the file             0  {0:>16}  {1:>18}  {1:>12}",
+        f"  total       {3:>7}  {'4.000':>17}  {'4.000':>11}  {'':>15}         1e-06  {3:>16}  {'4.000':>18}"
+        f"  {'4.000':>12}",
     ]
 
 

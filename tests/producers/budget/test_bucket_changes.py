@@ -29,7 +29,7 @@ TEXTS = [f"text {number}" for number in range(200)]
 
 
 def limited(changes, mechanism=MECHANISM, period_seconds=DAY, epsilon=40.0, **options):
-    budget = Budget(epsilon, 1e-6, period_seconds, changes)
+    budget = Budget(epsilon, 1e-6, period_seconds, changes, "any")
     return Allowance(Collection("answers", mechanism, memoize=True, **options), budget, 65_535)
 
 

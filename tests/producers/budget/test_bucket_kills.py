@@ -28,7 +28,7 @@ CHANGES = 2
 CLIENTS = [f"client {number}" for number in range(12)]
 MECHANISM = LongitudinalHash(960, 7, 2**64 - 2**20, 2**64 - 2**20)
 ALLOWANCE = Allowance(
-    Collection("words", MECHANISM, memoize=True), Budget(1000.0, 1e-6, 86_400, CHANGES), 65_535
+    Collection("words", MECHANISM, memoize=True), Budget(1000.0, 1e-6, 86_400, CHANGES, "any"), 65_535
 )
 
 

@@ -22,7 +22,7 @@ from producers.wire import EARLY_SECONDS
 DAY = 86_400
 NOON = 20_000 * DAY + DAY // 2
 WEAK = Collection("answers", KRR.from_epsilon(4, 0.01), window_seconds=60, grace_seconds=30)
-BUDGET = Budget(8.0, 1e-6, DAY)
+BUDGET = Budget(8.0, 1e-6, DAY, values="unchanged")
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
@@ -57,7 +57,7 @@ def test_exposure_stays_within_the_budget(budget: float) -> None:
 
 def test_report_above_the_budget_spends_nothing() -> None:
     budget = Budget(0.001, 1e-6, DAY)
-    assert exposure(Allowance(WEAK, budget), budget, NOON) == (0, 0.0, 0.0)
+    assert exposure(Allowance(WEAK, budget), budget, NOON) == (0, 0.0, 0.0, 0.0)
 
 
 def test_memoized_reports_never_cost_more_than_their_permanent_response() -> None:
@@ -73,7 +73,7 @@ def test_memoized_reports_never_cost_more_than_their_permanent_response() -> Non
 def test_exposure_beyond_the_accountant_stays_within_budget() -> None:
     """The budget is between the costs of the permanent response at delta and at 0."""
     collection = replace(WEAK, mechanism=BLOOM, memoize=True, candidates=("LAX",), window_seconds=1)
-    budget = Budget(math.nextafter(BLOOM.epsilon_inf, 0), 1e-6, 30 * DAY)
+    budget = Budget(math.nextafter(BLOOM.epsilon_inf, 0), 1e-6, 30 * DAY, values="unchanged")
     allowance = Allowance(collection, budget, 100)
     assert allowance.unspent_limit == UNLIMITED
     assert exposure(allowance, budget, NOON).ratio == 1.0
@@ -92,7 +92,7 @@ def test_no_client_exceeds_its_exposure(tmp_path, since: int, window: int, grace
     """A client reports for every window since the period began."""
     begin = 20_000 * DAY
     collection = replace(WEAK, window_seconds=window, grace_seconds=grace)
-    allowance = Allowance(collection, Budget(1e6, 1e-6, DAY), 2)
+    allowance = Allowance(collection, Budget(1e6, 1e-6, DAY, values="unchanged"), 2)
     client = np.zeros((1, 16), np.uint8)
     store, sent = Store(tmp_path), 0
     spending = Spending(LocalBudgets(store), [allowance], begin)

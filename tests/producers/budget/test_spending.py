@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget.charging import OPEN
 from producers.budget.client_balance import CLIENT_BALANCE
 from producers.storage.store import LOG_BYTES, StoreError
@@ -205,12 +206,15 @@ def test_changed_parameters_keep_the_remaining_budget(tmp_path):
 
 
 def test_carried_loss_of_memoized_reports_is_capped(tmp_path):
-    ledger = Charges(tmp_path, allowance(BLOOM, budget=(20.0, DAY), memoize=True))
-    assert ledger.spend(1, 100) == 100
-    ledger.open(allowance(budget=(20.0, DAY)))
-    spent = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
-    assert spent.epsilon == pytest.approx(BLOOM.epsilon_inf, rel=1e-6)
-    assert spent.epsilon >= BLOOM.epsilon_inf
+    """At what holds whatever the values did: one permanent response of each of a known number of values."""
+    hot = HotRappor.from_probabilities(3, 1, 0.5, 0.25, 0.75)
+    for mechanism, cost in ((hot, 3 * hot.epsilon_inf), (BLOOM, 100 * BLOOM.epsilon)):
+        ledger = Charges(tmp_path / mechanism.name, allowance(mechanism, budget=(20.0, DAY), memoize=True))
+        assert ledger.spend(1, 100) == 100
+        ledger.open(allowance(budget=(20.0, DAY)))
+        spent = ledger.spending.spent(clients_of([1])[0], NOON)["answers"]
+        assert spent.epsilon == spent.any_epsilon == pytest.approx(cost, rel=1e-6)
+        assert spent.epsilon >= cost
     ledger.store.close()
 
 

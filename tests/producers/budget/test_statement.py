@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import sum_above
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import Allowance, Budget
@@ -33,7 +34,7 @@ def allowance(name, mechanism, budget, memoize=False):
 
 
 ANSWERS = allowance("answers", KRR.from_epsilon(100, 1.0), Budget(8.0, 1e-6, DAY))
-OTHERS = allowance("others", BLOOM, Budget(20.0, 1e-9, DAY), memoize=True)
+OTHERS = allowance("others", BLOOM, Budget(20.0, 1e-9, DAY, values="unchanged"), memoize=True)
 FREE = allowance("free", KRR.from_epsilon(4, 0.5), None)
 ALL = (ANSWERS, OTHERS, FREE)
 
@@ -86,8 +87,10 @@ def test_spending_is_readable_while_a_producer_runs(used, tmp_path):
         anna, bob = (shown(tmp_path / "data", client, *ALL) for client in ("anna", "bob"))
     assert list(anna) == ["answers", "others", "free"]
     cost = ANSWERS.epsilon(3)
-    assert anna["answers"] == Spent(3, cost, 3, cost, 1e-6)
-    assert anna["others"] == Spent(2, OTHERS.epsilon(2), 2, OTHERS.epsilon(2), 1e-9)
+    assert anna["answers"] == Spent(3, cost, 3, cost, 1e-6, cost, cost)
+    one, free = OTHERS.epsilon(2, "unchanged"), OTHERS.epsilon(2, "any")
+    assert anna["others"] == Spent(2, one, 2, one, 1e-9, free, free)
+    assert one < free == pytest.approx(2 * BLOOM.epsilon, rel=1e-12)
     assert anna["free"] == Spent(0, 0.0, 0, 0.0, 1e-6)
     assert bob["answers"].lifetime_epsilon == 0.0
     assert bob["free"].epsilon == FREE.epsilon(5)
@@ -97,10 +100,11 @@ def test_spending_is_readable_while_a_producer_runs(used, tmp_path):
 def test_period_restarts_and_lifetime_continues(used, tmp_path):
     used.spend("anna", "answers", 3)
     tomorrow = shown(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
-    assert tomorrow == Spent(0, 0.0, 3, ANSWERS.epsilon(3), 1e-6)
+    assert tomorrow == Spent(0, 0.0, 3, ANSWERS.epsilon(3), 1e-6, 0.0, ANSWERS.epsilon(3))
     used.spend("anna", "answers", 2, NOW + DAY)
     tomorrow = shown(tmp_path / "data", "anna", *ALL, now=NOW + DAY)["answers"]
-    assert tomorrow == Spent(2, ANSWERS.epsilon(2), 5, ANSWERS.epsilon(5), 1e-6)
+    costs = ANSWERS.epsilon(2), 5, ANSWERS.epsilon(5)
+    assert tomorrow == Spent(2, *costs, 1e-6, costs[0], costs[2])
 
 
 def test_collections_and_their_deltas_add_up(used, tmp_path):
@@ -108,7 +112,9 @@ def test_collections_and_their_deltas_add_up(used, tmp_path):
         used.spend("anna", name, 2)
     both = total(shown(tmp_path / "data", "anna", *ALL).values())
     assert (both.reports, both.lifetime_reports) == (6, 6)
-    assert both.epsilon == ANSWERS.epsilon(2) + OTHERS.epsilon(2) + FREE.epsilon(2) == both.lifetime_epsilon
+    costs = [each.epsilon(2, "unchanged") for each in ALL]
+    assert both.epsilon == sum_above(*costs) == both.lifetime_epsilon
+    assert both.any_epsilon == sum_above(*(each.epsilon(2, "any") for each in ALL)) > both.epsilon
     assert both.delta == pytest.approx(2e-6 + 1e-9)
     assert total([]) == Spent()
 

@@ -187,7 +187,7 @@ def test_used_up_changes_leave_nothing_that_depends_on_values(make, tmp_path):
     ]  # all 7 buckets: every client has used up its 2 changes
     later = [["one"] * 30, [f"other {number}" for number in range(30)], common[:3] * 10]
     for changes, outcomes in (2, 1), (1000, 3):
-        budget = Budget(1000.0, 1e-6, 86_400, changes)
+        budget = Budget(1000.0, 1e-6, 86_400, changes, "any")
         allowance = Allowance(Collection("words", mechanism, memoize=True), budget, 1000)
         left = []
         for number, values in enumerate(later):

@@ -1,6 +1,7 @@
 """A store left by version 0.1.0 after a kill is read and continued."""
 
 import json
+import math
 import sqlite3
 import time
 from contextlib import closing
@@ -22,10 +23,12 @@ from tests.support.paths import REPOSITORY
 VECTOR = json.loads((REPOSITORY / "tests/support/vectors/store_v2.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> ProducerConfig:
+@pytest.fixture(params=["unchanged", "any"])
+def config(tmp_path: Path, request: pytest.FixtureRequest) -> ProducerConfig:
     """The collection file, secret and store of that version."""
-    (tmp_path / "deniable.yaml").write_text(VECTOR["collection_file"])
+    text, before = VECTOR["collection_file"], "budget: {epsilon: 8, delta: 1.0e-6, period_seconds: 86400"
+    assert text.count(before) == 1  # of the memoized collection, whose budget says now what it holds for
+    (tmp_path / "deniable.yaml").write_text(text.replace(before, f"{before}, values: {request.param}"))
     settings = producer_config(load(tmp_path / "deniable.yaml", environment={}))
     settings.data_dir.mkdir(mode=0o700)
     secret = settings.data_dir / "secret"
@@ -45,7 +48,11 @@ def config(tmp_path: Path) -> ProducerConfig:
 def test_spending_matches_the_output_of_that_version(config: ProducerConfig) -> None:
     with Statements.in_folder(config.data_dir, config.secret_path, config.allowances) as statements:
         for client, spent in VECTOR["spent"].items():
-            assert {name: asdict(one) for name, one in statements.of(client, VECTOR["now"]).items()} == spent
+            found = {name: asdict(one) for name, one in statements.of(client, VECTOR["now"]).items()}
+            known = {name: {field: one[field] for field in spent[name]} for name, one in found.items()}
+            assert known == spent
+            assert all(one["any_epsilon"] >= one["epsilon"] for one in found.values())
+            assert all(one["lifetime_any_epsilon"] < math.inf for one in found.values())
 
 
 def test_its_pack_and_buffers_wait_to_be_sent(config: ProducerConfig) -> None:

@@ -26,7 +26,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     set_clock(monkeypatch)
     limits = {
         "fruit": ClientLimits(1, None, lambda: None),
-        "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3),
+        "place": ClientLimits(2, (8.0, 1e-6, 86400), lambda: 3, values="unchanged"),
     }
     with Served(limits=limits).serving() as worker:
         yield worker

@@ -54,7 +54,7 @@ PAIR = Collection(
 SCENE = {collection.fingerprint: collection for collection in (CARRIER, DESTINATION)}
 LIMITS = {
     "carrier": ClientLimits(1, (10.0, 1e-6, 86_400), lambda: 9),
-    "destination": ClientLimits(1, (8.0, 1e-6, 2_592_000), lambda: None),
+    "destination": ClientLimits(1, (8.0, 1e-6, 2_592_000), lambda: None, values="unchanged"),
 }
 
 

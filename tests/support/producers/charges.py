@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import sum_above
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from producers.budget.allowance import Allowance, Budget
@@ -30,7 +31,8 @@ def allowance(
     window_seconds=60,
 ):
     collection = Collection(name, mechanism, memoize=memoize, window_seconds=window_seconds, grace_seconds=30)
-    kept = None if budget is None else Budget(budget[0], 1e-6, budget[1])
+    values = "unchanged" if budget is None or len(budget) < 3 else budget[2]
+    kept = None if budget is None else Budget(budget[0], 1e-6, budget[1], values=values)
     return Allowance(collection, kept, reports_per_window)
 
 
@@ -143,4 +145,7 @@ def check_against_model(charges, steps):
         charges.open(kept.allowance, now=now)
         (spent,) = charges.spending.spent(clients_of([client])[0], now).values()
         assert spent.lifetime_reports == kept.lifetime
-        assert spent.lifetime_epsilon == kept.carried_lifetime + kept.allowance.epsilon(kept.lifetime)
+        unchanged = kept.allowance.epsilon(kept.lifetime, "unchanged")
+        assert spent.lifetime_epsilon == sum_above(kept.carried_lifetime, unchanged)
+        free = kept.allowance.epsilon(kept.lifetime, "any")
+        assert spent.lifetime_any_epsilon == sum_above(kept.carried_lifetime, free)

@@ -24,7 +24,7 @@ class _Client:
 
 
 def _basic(allowance, reports):
-    return min(reports * allowance.epsilon_per_report, allowance.epsilon_inf)
+    return min(reports * allowance.epsilon_per_report, allowance.epsilon_inf("any"))
 
 
 def _is_longer(period, allowance):

@@ -1,0 +1,109 @@
+"""What `account` prints: each figure, what it is, and what it holds for."""
+
+from typing import Any
+
+from aggregator.history.periods import number_of
+from deploy.config.describe import KNOWN_CHANGES, KNOWN_VALUES, rounded_up
+from estimators.accounting.accountant import BOUNDS, Subject
+from estimators.accounting.changing_buckets import ChangingBuckets
+from estimators.accounting.changing_values import ChangingResponses
+from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+
+#: What a figure holds for.
+UNCHANGED = "while the value stays the same"
+ANY = "whatever the values do"
+
+
+def always_memoizes(mechanism: Subject) -> bool:
+    """Whether no collection of this mechanism sends reports that are independent of each other."""
+    return isinstance(mechanism, LongitudinalKRR | LongitudinalHash | ChangingBuckets)
+
+
+def account_table(
+    asked: Subject,
+    free: Subject,
+    found: dict[str, Any],
+    reports: int | None,
+    budget: float | None,
+    delta: float,
+    most: int,
+) -> str:
+    """Write the JSON object's fields as lines of name, figure (rounded up) and meaning.
+
+    Parameters
+    ----------
+    asked, free : what is accounted, as asked for and if values change.
+    found : fields of the JSON object.
+    reports, budget : as asked for.
+    delta : in (0, 1).
+    most : number of reports that stands for that many or more.
+    """
+    permanent = found["epsilon_inf"]
+    lines = [
+        ("epsilon_one", rounded_up(found["epsilon_one"]), "one report"),
+        (
+            "epsilon_inf",
+            "unbounded" if permanent is None else rounded_up(permanent),
+            "one permanent response" + (", always memoized" if always_memoizes(asked) else ""),
+        ),
+        ("rho", rounded_up(found["rho"]), "one report, zCDP"),
+    ]
+    if "lifetime" in found:
+        meaning = "permanent responses of all these buckets; when they change is not hidden"
+        lines.append(("lifetime", rounded_up(found["lifetime"]), meaning))
+    held = ANY if asked == free else UNCHANGED
+    if reports is not None:
+        subject = f"epsilon of {number_of(reports, 'report')} at delta {delta:g}"
+        condition = _condition(asked, free, _is_capped(free, reports, delta, found["any_values"]))
+        is_bound = _is_bound(asked, reports)
+        rows = {_shown(name, is_bound): rounded_up(found[name]) for name in BOUNDS}
+        free_figure = rounded_up(found["any_values"])
+    elif budget is not None:
+        subject = f"reports within epsilon {budget:g} at delta {delta:g}"
+        allowed = found["reports_any_values"]
+        condition = _condition(asked, free, allowed is None)
+        is_bound = _is_bound(asked, found["reports"]["exact"])
+        rows = {_shown(name, is_bound): _allowed(found["reports"][name], most) for name in BOUNDS}
+        free_figure = _allowed(allowed, most)
+    else:
+        rows, subject, condition, free_figure = {}, "", "", ""
+    of_any = f"{subject}, {ANY}{condition}"
+    lines += [
+        (name, figure, of_any if held == ANY else f"{subject}, {held}") for name, figure in rows.items()
+    ]
+    if rows and held != ANY:
+        lines.append(("any", free_figure, of_any))
+    return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
+
+
+def _condition(asked: Subject, free: Subject, is_for_ever: bool) -> str:
+    """Return the condition of a figure that holds whatever the values do, after a comma; "" for none."""
+    if isinstance(free, ChangingResponses):
+        return f", {KNOWN_VALUES}"
+    if not isinstance(free, ChangingBuckets) or not is_for_ever:
+        return ""
+    return f", {KNOWN_CHANGES if asked == free else KNOWN_VALUES}"
+
+
+def _is_capped(free: Subject, reports: int, delta: float, figure: float) -> bool:
+    """Whether a figure is that of the permanent responses, which needs a condition."""
+    if not isinstance(free, ChangingBuckets):
+        return False
+    return figure < min(BOUNDS["exact"](free.loss(reports), delta), free.largest_of(reports))
+
+
+def _is_bound(asked: Subject, reports: int | None) -> bool:
+    """Whether the cost of so many reports, None for any number, is only bounded: if values may change."""
+    return isinstance(asked, ChangingBuckets) and reports != 1
+
+
+def _shown(name: str, is_bound: bool) -> str:
+    return "bound" if is_bound and name == "exact" else name
+
+
+def _allowed(reports: int | None, most: int) -> str:
+    """Write a number of reports; the largest number tried stands for that many or more."""
+    if reports is None:
+        return "any"
+    return f"{reports} or more" if reports == most else str(reports)
