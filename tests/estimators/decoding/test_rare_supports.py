@@ -1,4 +1,4 @@
-"""Tails of few supports: strings of nobody are seldom found, and intervals hold, of a hundred reports, too."""
+"""Tails of few supports: strings of nobody are seldom found, and intervals hold, down to 100 reports."""
 
 import numpy as np
 import pytest
