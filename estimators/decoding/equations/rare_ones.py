@@ -17,6 +17,7 @@ from estimators.arrays import FloatArray
 from estimators.decoding.bit_counts import BitCounts
 
 _STEPS = 20
+_LEAST_ONES = 1e-6  # of a candidate without bits, whose error is infinite
 
 
 def step_of(counts: BitCounts, design: csc_array) -> FloatArray:
@@ -33,7 +34,7 @@ def step_of(counts: BitCounts, design: csc_array) -> FloatArray:
     """
     p_star, sizes = counts.channel.p_star, np.repeat(counts.cohort_sizes, counts.ones.shape[1])
     ones: FloatArray = design.T @ (sizes * p_star * (1 - p_star))
-    return np.sqrt(counts.overlap / np.maximum(ones, np.finfo(float).tiny))
+    return np.sqrt(counts.overlap / np.maximum(ones, _LEAST_ONES))
 
 
 def deviate_of(z: FloatArray, step: FloatArray) -> FloatArray:
