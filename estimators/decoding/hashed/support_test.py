@@ -74,7 +74,7 @@ class SupportTest:
 
         Returns
         -------
-        low and high, float64 arrays (n,), in [0, 1].
+        low and high, float64 arrays (n,), 0 <= low < high <= 1.
 
         Source: Feldman, Cousins, Phys. Rev. D 57 (1998), section IV B.
         """
@@ -82,7 +82,12 @@ class SupportTest:
         parts = [self._of(slice(first, first + _PART)) for first in starts]
         lows = [part._lower_end(level) for part in parts]
         highs = [1 - part._mirrored()._lower_end(level) for part in parts]
-        return IntervalEnds(np.concatenate(lows), np.concatenate(highs))
+        low, high = np.concatenate(lows), np.concatenate(highs)
+        low, high = np.minimum(low, high), np.maximum(low, high)  # they cross for counts that no reports give
+        is_point = low == high
+        low[is_point] = np.maximum(np.nextafter(low[is_point], -np.inf), 0)
+        high[is_point] = np.minimum(np.nextafter(high[is_point], np.inf), 1)
+        return IntervalEnds(low, high)
 
     def deviates_of_absent(self) -> FloatArray:
         """Return the normal deviate whose tail is P(S >= s) for f = 0, float64 (n,); -inf below the mean."""

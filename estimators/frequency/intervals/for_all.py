@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from estimators.arrays import FloatArray
 from estimators.frequency.estimate import IntervalEnds, shown_interval
 from estimators.frequency.intervals.acceptance import LEVEL, level_for_all
@@ -28,5 +30,5 @@ def shown_intervals(
     low and high, float64 arrays (n,), and the ends for all values at once, which contain them.
     """
     low, high = shown_interval(*interval_at(LEVEL), frequency)
-    together = shown_interval(*interval_at(level_for_all(free or len(frequency))), frequency)
-    return low, high, IntervalEnds(*together)
+    ends = shown_interval(*interval_at(level_for_all(free or len(frequency))), frequency)
+    return low, high, IntervalEnds(np.minimum(ends[0], low), np.maximum(ends[1], high))

@@ -124,3 +124,28 @@ def test_strings_of_nobody_are_seldom_found_among_100_reports(window, mechanism)
 @pytest.mark.parametrize(("noise", "collisions"), [(1.0, 0.01), (1.0, 0.3), (0.1, 2.0), (1.0, 0.0)])
 def test_collisions_follow_from_the_error_of_fixed_values(noise, collisions):
     assert collisions_in(error_of_fixed(noise, collisions), noise) == pytest.approx(collisions, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0, 16.0])
+@pytest.mark.parametrize("reports", [1, 1000, 10**12])
+def test_counts_that_no_reports_give_have_intervals(epsilon, reports):
+    """All in one counter, all or none in those of one candidate, or far too uneven; warnings are errors."""
+    mechanism = LocalHash.from_epsilon(epsilon, 26 * 30 if epsilon < 1 else None)
+    functions, width = hash_functions_of(mechanism, 3), mechanism.width
+    own = buckets_of(functions.words(ABSENT[:1]), functions)[0]
+    own = np.arange(mechanism.hash_functions) * mechanism.hash_buckets + own
+    single, all_own, none_own = (
+        np.zeros(width, int),
+        np.zeros(width, int),
+        np.full(width, 1 + reports // width),
+    )
+    single[7], all_own[own], none_own[own] = reports, 1 + reports // len(own), 0
+    uneven = generator(1).pareto(0.5, width) * reports / width
+    for counts in (single, all_own, none_own, np.minimum(uneven, 1e12).astype(int) + 1):
+        result = decode_hashed(counts, ABSENT[:40], mechanism, 3)
+        assert result.for_all is not None
+        assert (result.for_all.low <= result.low).all()
+        assert (result.low < result.high).all()
+        assert (result.high <= result.for_all.high).all()
+        assert result.for_all.low.min() >= 0
+        assert result.for_all.high.max() <= 1
