@@ -14,7 +14,7 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import bloom_design, even_column
 from estimators.decoding.equations.least_squares import solve
 from estimators.decoding.equations.misfit import mostly_unexplained, shift_deviation
-from estimators.decoding.equations.rare_ones import deviate_of, step_of, widening
+from estimators.decoding.equations.rare_ones import deviate_of, widening
 from estimators.decoding.equations.unexplained_bits import UnexplainedBits, find_unexplained
 from estimators.decoding.initial_guess import first_guess
 from estimators.decoding.likelihood import maximize
@@ -135,7 +135,7 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     # What screening leaves out shifts thousands of candidates like noise: false ones are a share of them all.
     tested = np.hypot(of_all.sampling_error, of_all.shift)[:columns] if crowded else std_error
     tested = np.where(unreliable, np.inf, tested)
-    step = step_of(counts, design)
+    step = counts.step(design)
 
     def ends(level: float) -> IntervalEnds:
         return unified_interval(estimate, std_error * widening(quantile_of(level), step), level=level)

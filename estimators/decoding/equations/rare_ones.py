@@ -11,30 +11,10 @@ Source: Bennett, J. Am. Statist. Assoc. 57 (1962), equation 8b.
 """
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from estimators.arrays import FloatArray
-from estimators.decoding.bit_counts import BitCounts
 
 _STEPS = 20
-_LEAST_ONES = 1e-6  # of a candidate without bits, whose error is infinite
-
-
-def step_of(counts: BitCounts, design: csc_array) -> FloatArray:
-    """Return by how many standard deviations one false one moves the estimate of an absent candidate.
-
-    Parameters
-    ----------
-    counts : BitCounts.
-    design : csc_array (cohorts * bits, n), 1 where a candidate sets the bit.
-
-    Returns
-    -------
-    float64 array (n,), > 0; `overlap` reports of a client move it at once.
-    """
-    p_star, sizes = counts.channel.p_star, np.repeat(counts.cohort_sizes, counts.ones.shape[1])
-    ones: FloatArray = design.T @ (sizes * p_star * (1 - p_star))
-    return np.sqrt(counts.overlap / np.maximum(ones, _LEAST_ONES))
 
 
 def deviate_of(z: FloatArray, step: FloatArray) -> FloatArray:
@@ -43,7 +23,7 @@ def deviate_of(z: FloatArray, step: FloatArray) -> FloatArray:
     Parameters
     ----------
     z : float64 array (n,), estimate over standard error.
-    step : float64 array (n,), see `step_of`.
+    step : float64 array (n,), see `BitCounts.step`.
     """
     y = step * np.maximum(z - step / 2, 0)
     r = np.sqrt(2 * np.maximum((1 + y) * np.log1p(y) - y, 0)) / step
@@ -56,7 +36,7 @@ def widening(quantile: float, step: FloatArray) -> FloatArray:
     Parameters
     ----------
     quantile : half the width of the interval of a normal, in standard errors, > 0.
-    step : float64 array (n,), see `step_of`.
+    step : float64 array (n,), see `BitCounts.step`.
     """
     wanted = np.square(quantile * step) / 2
     y = np.sqrt(2 * wanted) + wanted / 3  # below the root
