@@ -14,7 +14,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor import Rappor
+from estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
 from estimators.mechanisms.rappor_bits import TwoStepBits
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
@@ -36,6 +36,7 @@ def describe(allowance: Allowance) -> str:
         _further_reports(allowance),
         *_limits(allowance),
         *_unlisted(collection),
+        *_few_cohorts(collection),
         *_confusable(collection),
         f"a report cannot change anyone's odds by more than a factor {rounded_up(exp_above(epsilon))}; "
         f"fingerprint {collection.fingerprint:016x}",
@@ -92,6 +93,17 @@ def _unlisted(collection: Collection) -> list[str]:
     return [
         f"warning: reports with an unlisted {names} are in no pair and in neither margin, only in the share "
         "`other`; avoid it with other: true"
+    ]
+
+
+def _few_cohorts(collection: Collection) -> list[str]:
+    """Warn of RAPPOR with so few cohorts that tests are withheld."""
+    mechanism = collection.mechanism
+    if not isinstance(mechanism, Rappor) or mechanism.cohorts >= LEAST_COHORTS:
+        return []
+    return [
+        f"warning: {number_of(mechanism.cohorts, 'cohort')}: with fewer than {LEAST_COHORTS} no candidate is "
+        "called significant, and the share of all others is from 0 to 1; let cohorts be 8 or more"
     ]
 
 

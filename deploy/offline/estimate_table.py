@@ -7,6 +7,7 @@ from typing import Any
 
 from aggregator.history.periods import number_of
 from estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
+from estimators.mechanisms.rappor import LEAST_COHORTS
 from estimators.rollup.overlap import RollUp
 
 NAME_COLUMNS = 40  # of a table, for names
@@ -105,7 +106,7 @@ def roll_up_table(
         "every window",
     ]
     lines = [*_lines(names, [independent, shared], name, for_all=for_all), *_last(names, independent, name)]
-    if independent.other is not None and shared.other is not None:
+    if independent.other is not None and shared.other is not None and math.isfinite(shared.other[1]):
         lines[-1] += f" (safe: {shared.other[1]:.6f})"
     return "\n".join([*head, *lines])
 
@@ -194,7 +195,9 @@ def _last(names: Sequence[str], result: Estimate, name: str) -> list[str]:
         screened = len(names) - int(result.diagnostics.get("chosen", len(names)))
         unlisted = "other strings" if result.pair is None else "pairs with an unlisted value"
         others = unlisted + (f", and {number_of(screened, name)} not chosen" if screened else "")
-        lines.append(f"{others}: {shown_share(result.other[0]):.6f}, standard error {result.other[1]:.6f}")
+        share, error = result.other
+        known = f"standard error {error:.6f}" if math.isfinite(error) else "from 0 to 1"
+        lines.append(f"{others}: {shown_share(share):.6f}, {known}")
     return lines
 
 
@@ -218,6 +221,11 @@ def _unlisted(result: Estimate, name: str) -> list[str]:
     if misfit is None:
         return [incomplete] if incomplete else []
     lines, bits = [], misfit.places()
+    if result.other is not None and math.isinf(result.other[1]):
+        lines.append(
+            f"reports in fewer than {LEAST_COHORTS} cohorts do not tell candidates from unlisted strings: "
+            "none is marked, and the share of other strings is not known"
+        )
     if unreliable := int(misfit.unreliable.sum()):
         share, their = ("shares", "its") if unreliable == 1 else ("share", "their")
         some = number_of(unreliable, name)

@@ -31,6 +31,7 @@ from estimators.mechanisms.krr import KRR, LARGEST_K
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from estimators.mechanisms.mechanism import Mechanism
+from estimators.mechanisms.rappor import LEAST_COHORTS
 from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS
 from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 from estimators.planning import (
@@ -301,5 +302,6 @@ def _table(rows: list[PlanRow], std_error: float, best: str, limit: float | None
     lines.append(
         "beforehand: local-hash, with 65,536 counters and the collisions of values whose shares fall as"
     )
-    lines.append("1 / rank, and rappor, with 8 cohorts of 128 bits and 2 hashes")
+    lines.append("1 / rank, and rappor, with 8 cohorts of 128 bits and 2 hashes; with fewer than")
+    lines.append(f"{LEAST_COHORTS} cohorts, rappor calls nothing significant")
     return "\n".join(lines)

@@ -11,6 +11,8 @@ from estimators.decoding.equations.least_squares import BitEquations
 from estimators.decoding.likelihood import BitLikelihood
 from estimators.mechanisms.channels import BitChannel
 
+_LEAST_ONES = 1e-6  # of a candidate without bits, whose error is infinite
+
 
 @dataclass(frozen=True, eq=False)
 class BitCounts:
@@ -68,6 +70,23 @@ class BitCounts:
         ones = np.where(left_out, 0.0, self.ones.ravel())
         zeros = np.where(left_out, 0.0, (self.cohort_sizes[:, None] - self.ones).ravel())
         return BitLikelihood(design, ones, zeros, self.reports, self.channel)
+
+    def step(self, design: csc_array) -> FloatArray:
+        """Return by how many standard deviations one false one moves the estimate of an absent candidate.
+
+        `overlap` reports of a client move it at once.
+
+        Parameters
+        ----------
+        design : csc_array (cohorts * bits, n), 1 where a candidate sets the bit.
+
+        Returns
+        -------
+        float64 array (n,), > 0; see `equations.rare_ones`.
+        """
+        noise = self.channel.p_star * (1 - self.channel.p_star)
+        ones: FloatArray = design.T @ (np.repeat(self.cohort_sizes, self.ones.shape[1]) * noise)
+        return np.sqrt(self.overlap / np.maximum(ones, _LEAST_ONES))
 
     def rows(self, design: csc_array, theta: FloatArray) -> BitEquations:
         """Return one equation per bit of each cohort, weighted by its variance at frequencies theta.

@@ -6,6 +6,9 @@ from typing import ClassVar, Self
 from estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
 
 LARGEST_BITS = 4096
+#: With reports in fewer cohorts, strings are not told from unlisted ones that share their bits: nothing is
+#: significant, and the interval of `other` is 0 to 1.
+LEAST_COHORTS = 4
 LARGEST_COHORTS = 65535
 BYTE_HASHED_BITS = 256
 

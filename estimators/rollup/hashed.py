@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import noise_of
+from estimators.decoding.hashed.collisions import collision_jump, collisions_in, noise_of
 from estimators.decoding.hashed.decode import decode_hashed
 from estimators.decoding.hashed.listed import decode_listed
+from estimators.decoding.hashed.support_test import Spread, support_test
 from estimators.frequency.estimate import Estimate
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -56,30 +57,34 @@ def roll_up_hashed(
     independent = decode_hashed(counts, candidates, mechanism, hash_key)
     if isinstance(mechanism, LocalHash):
         return RollUp(independent, independent, overlap)
-    return RollUp(independent, _shared_hashed(independent, mechanism, overlap), overlap)
+    functions = hash_functions_of(mechanism, hash_key)
+    return RollUp(independent, _shared_hashed(independent, mechanism, functions, overlap), overlap)
 
 
-def _shared_hashed(independent: Estimate, mechanism: LongitudinalHash, overlap: float) -> Estimate:
+def _shared_hashed(
+    independent: Estimate, mechanism: LongitudinalHash, functions: HashFunctions, overlap: float
+) -> Estimate:
     """Add overlap - 1 times the variance of function and permanent response.
 
     It is `with_returning_clients` of local hashing. With the permanent response as the report, a client's
-    support is that of LocalHash. The noise of `other` counts as permanent, wholly.
+    support is that of LocalHash; in tails, a client moves the supports by `overlap` reports at once. The
+    noise of `other` counts as permanent, wholly.
     """
     permanent = LocalHash(mechanism.hash_functions, mechanism.hash_buckets, mechanism.permanent_threshold)
-    reports, collisions = independent.reports, independent.diagnostics["collision_error"]
+    reports, fixed = independent.reports, independent.diagnostics["collision_error"]
     known = np.asarray(independent.known_collisions, np.float64)
+    inverted = np.asarray(independent.unbiased, np.float64)
 
-    def error_of(frequency: FloatArray) -> FloatArray:
-        noise, repeated = (noise_of(frequency, known, reports, each) for each in (mechanism, permanent))
-        return np.sqrt(noise**2 + (overlap - 1) * repeated**2 + collisions**2)
+    def repeated(frequency: FloatArray) -> FloatArray:
+        variance: FloatArray = (overlap - 1) * noise_of(frequency, known, reports, permanent) ** 2 + fixed**2
+        return variance
 
-    supports = np.asarray(independent.supports, np.float64)
-    inverted = Inversion.of_support(mechanism).frequency(supports / reports)
-    std_error = error_of(inverted)
-    low, high, for_all = shown_intervals(
-        lambda level: unified_interval(inverted, std_error, level=level), independent.frequency
-    )
-    significant = benjamini_hochberg(normal_tail(inverted / error_of(np.zeros(len(known)))))
+    std_error = np.sqrt(noise_of(inverted, known, reports, mechanism) ** 2 + repeated(inverted))
+    alone = float(Inversion.of_support(mechanism).std_error(np.zeros(1), reports)[0])
+    jump = max(overlap, collision_jump(collisions_in(fixed, alone), reports, functions))
+    spread = Spread(repeated(np.zeros(len(known))), repeated(np.ones(len(known))), jump)
+    test = support_test(inverted, known, reports, mechanism, spread)
+    low, high, for_all = shown_intervals(test.interval, independent.frequency)
     other = independent.other
     if other is not None:
         other = (other[0], other[1] * math.sqrt(overlap))
@@ -88,7 +93,7 @@ def _shared_hashed(independent: Estimate, mechanism: LongitudinalHash, overlap: 
         std_error=std_error,
         low=low,
         high=high,
-        significant=significant,
+        significant=benjamini_hochberg(normal_tail(test.deviates_of_absent())),
         other=other,
         for_all=for_all,
     )

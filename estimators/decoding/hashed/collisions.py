@@ -40,6 +40,30 @@ def error_of_fixed(noise: float, collisions: float) -> float:
     return float(np.sqrt(max(collisions**2, reach**2 - noise**2)))
 
 
+def collisions_in(fixed: float, noise: float) -> float:
+    """Return the collisions with which `error_of_fixed` gives this error beside the noise, both fractions."""
+    reach = QUANTILE_975 * np.hypot(fixed, noise) - _QUANTILE_80 * noise
+    return float(min(fixed, reach / _LARGEST_SHIFT))
+
+
+def collision_jump(collisions: float, reports: int, functions: HashFunctions) -> float:
+    """Return the most reports by which a chunk that two values share moves the supports of one of them.
+
+    With S² = sum f² of the values that were not taken out, none of them has more than S. Each of the chunks
+    in which one agrees with the candidate adds N contrast S / (chunks (1 - 1/K)) at most, see `fit_together`.
+
+    Parameters
+    ----------
+    collisions : standard deviation of the shift over candidates, a fraction, >= 0.
+    reports : N, >= 1.
+    functions : of the reports.
+    """
+    mechanism, block = functions.mechanism, functions.block
+    largest = collisions / np.sqrt(mechanism.collision_variance)
+    chunks = len(functions.multipliers) * block.chunks
+    return float(reports * mechanism.contrast * largest / (chunks * (1 - 1 / block.chunk_symbols)))
+
+
 def noise_of(frequency: FloatArray, known: FloatArray, reports: int, mechanism: FunctionPool) -> FloatArray:
     """Return the standard errors of functions and responses, beside known collisions.
 

@@ -7,11 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import concentration, error_of_fixed, noise_of
+from estimators.decoding.hashed.collisions import (
+    collision_jump,
+    concentration,
+    error_of_fixed,
+    noise_of,
+)
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
+from estimators.decoding.hashed.support_test import Spread, support_test
 from estimators.frequency.estimate import Estimate, count_reports
 from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
 from estimators.mechanisms.hashing.function_pool import FunctionPool
@@ -91,13 +96,15 @@ def decode_words(
     shared, channel = concentration(counts, mechanism), Inversion.of_support(mechanism)
     inverted, collisions, unlisted, known = invert_words(counts, words, functions, shared)
     noise = noise_of(inverted, known, reports, mechanism)
-    of_absent = noise_of(np.zeros(len(words)), known, reports, mechanism)
     fixed = error_of_fixed(float(channel.std_error(np.zeros(1), reports)[0]), collisions)
     std_error = np.hypot(np.hypot(noise, fixed), _sampling_error(inverted, reports, sampled))
     frequency = np.clip(inverted, 0, 1)
-    low, high, for_all = shown_intervals(
-        lambda level: unified_interval(inverted, std_error, level=level), frequency
+    rest = sampled * (1 - frequency) / reports
+    spread = Spread(
+        fixed**2, fixed**2 + rest, max(1.0, sampled, collision_jump(collisions, reports, functions))
     )
+    test = support_test(inverted, known, reports, mechanism, spread)
+    low, high, for_all = shown_intervals(test.interval, frequency)
     other, error = share_of_others(counts, words, functions, inverted, collisions)
     return Estimate(
         estimator="inv",
@@ -106,7 +113,7 @@ def decode_words(
         std_error=std_error,
         low=low,
         high=high,
-        significant=benjamini_hochberg(normal_tail(inverted / np.hypot(of_absent, fixed))),
+        significant=benjamini_hochberg(normal_tail(test.deviates_of_absent())),
         supports=np.rint(reports * (mechanism.miss + mechanism.contrast * inverted)).astype(np.int64),
         other=(other, float(np.hypot(error, _sampling_error(np.array([other]), reports, sampled)[0]))),
         diagnostics={

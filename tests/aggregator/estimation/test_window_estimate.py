@@ -66,7 +66,10 @@ def test_rappor_names_candidates_and_the_background() -> None:
     assert (record.mechanism, record.values) == ("rappor", ["LAX", "SFO", "JFK"])
     assert record.epsilon == CHANNEL.epsilon_one
     assert record.other is not None
-    assert (record.other.frequency, record.other.std_error) == result.other
+    assert result.other is not None
+    assert record.other.frequency == result.other[0]
+    # Of two cohorts the rest is withheld.
+    assert (record.other.std_error, record.other.low, record.other.high) == (None, 0, 1)
     figures = {"likelihood_gap", "chi_square_ratio", "chi_square_limit", "unexplained_bits"}
     assert record.diagnostics.keys() == figures
     assert (record.unreliable, record.unexplained_bits) == ([False] * 3, [])

@@ -191,3 +191,10 @@ def test_values_of_pairs_that_differ_in_form_are_warned_of_once() -> None:
     mechanism = PairKRR.from_epsilons(3, 3, 1.0, 1.0)
     collection = Collection("pair", mechanism, values=pair_labels(*fields), fields=fields)
     assert sum("Unicode form" in line for line in lines_of(collection)) == 1
+
+
+@pytest.mark.parametrize(("cohorts", "warns"), [(1, True), (3, True), (4, False), (8, False)])
+def test_too_few_cohorts_are_warned_of(cohorts: int, warns: bool) -> None:
+    mechanism = Rappor.from_probabilities(128, 2, cohorts, 0.25, 0.35, 0.65)
+    lines = lines_of(Collection("place", mechanism, candidates=("tea", "milk")))
+    assert [line.startswith("  warning: ") for line in lines if "significant" in line] == [True] * warns

@@ -3,18 +3,22 @@
 import numpy as np
 import pytest
 
+from bench.estimators.populations import bit_counts
 from deploy.offline.estimate_table import (
     SHOWN,
     incomplete_list,
     name_column,
     p_value_text,
     printable_name,
+    record_of,
     roll_up_table,
     table,
 )
+from estimators.decoding.bloom import decode
 from estimators.decoding.hot.pair import decode_pair
 from estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from estimators.mechanisms.rappor import Rappor
 from estimators.rollup.overlap import RollUp
 
 
@@ -129,3 +133,15 @@ def test_frequent_texts_missing_from_a_list_of_local_hashing_are_counted(
     estimate = Estimate("inv", 9, one, one, one, one, one > 0, diagnostics=figures)
     assert table(["a"], estimate).splitlines()[-1] == said
     assert incomplete_list({"unlisted_texts": 0.0, "unlisted_share": 0.0}) == ""
+
+
+@pytest.mark.parametrize("cohorts", [1, 8])
+def test_what_few_cohorts_withhold_is_said(cohorts: int) -> None:
+    mechanism = Rappor.from_probabilities(128, 2, cohorts, 0.0, 0.3, 0.7)
+    ones, sizes = bit_counts(np.array([9000, 1000]), ["tea", "milk"], mechanism, np.random.default_rng(1))
+    names = ["tea", "milk"]
+    result = decode(ones, sizes, names, mechanism)
+    lines = roll_up_table(names, RollUp(result, result, 1.0), "candidate", 10_000).splitlines()
+    said = [any(part in line for line in lines) for part in ("fewer than 4 cohorts", ", from 0 to 1", "inf")]
+    assert said == [cohorts == 1, cohorts == 1, False]
+    assert (record_of(names, result)["other_std_error"] is None) == (cohorts == 1)
