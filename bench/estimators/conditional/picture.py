@@ -21,6 +21,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "discoveries": ("discoveries", "discoveries in margins"),
     "all values at once": ("all at once",),
 }
+#: Beginnings of kinds whose second word goes on another line.
+SEVERAL_WINDOWS = ("compare", "roll-up", "remainder")
 LEAST, NOMINAL, MOST = 80.0, 95.0, 100.0
 WIDTH, LEFT, RIGHT, TOP, FOOT, ROW = 10.0, 2.0, 0.1, 1.15, 0.95, 0.62  # inches
 GREY, INK = "#d9d9d9", "#222222"
@@ -45,8 +47,9 @@ def draw(cells: list[Cell], path: Path) -> None:
                 panel, last = axes[row, column], row == len(kinds) - 1
                 shown = [cell for cell in cells if cell.kind == kind and cell.figure in figures]
                 _panel(panel, shown, labels_x=last, labels_y=column == 0)
+            name = kind.replace(" ", "\n", 1) if kind.startswith(SEVERAL_WINDOWS) else kind
             axes[row, 0].annotate(
-                kind.replace("re ", "re\n").replace("up ", "up\n").replace("der ", "der\n"), (0, 0.5), (-44, 0), "axes fraction", "offset points", ha="right", va="center"
+                name, (0, 0.5), (-44, 0), "axes fraction", "offset points", ha="right", va="center"
             )
         for panel, name in zip(axes[0], COLUMNS, strict=True):
             panel.set_title(name, fontsize=9, fontweight="bold", pad=6)
