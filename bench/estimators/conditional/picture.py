@@ -1,7 +1,9 @@
 """The table as one picture: a row for each kind, a panel for each figure, a square for each cell."""
 
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -10,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from bench.estimators.conditional.judging import Verdict
-from bench.estimators.conditional.kinds import EPSILONS, KINDS, REPORTS
+from bench.estimators.conditional.kinds import KINDS
 from bench.estimators.conditional.table import Cell
 
 #: Columns of panels, and the figures in each.
@@ -32,9 +34,17 @@ COLOURS = LinearSegmentedColormap.from_list(
 NORM = TwoSlopeNorm(NOMINAL, LEAST, MOST)
 
 
+class Grid(NamedTuple):
+    """The squares of each panel: epsilons across, and numbers of reports down."""
+
+    epsilons: tuple[float, ...]
+    reports: tuple[int, ...]
+
+
 def draw(cells: list[Cell], path: Path) -> None:
     """Draw the cells of those kinds that have some."""
     kinds = [kind for kind in KINDS if any(cell.kind == kind for cell in cells)]
+    grid = Grid(*(tuple(sorted({getattr(cell, name) for cell in cells})) for name in ("epsilon", "reports")))
     height = TOP + ROW * len(kinds) + FOOT
     with rc_context({"font.family": "DejaVu Sans", "font.size": 8, "hatch.linewidth": 0.5}):
         figure = Figure(figsize=(WIDTH, height), facecolor="white")
@@ -46,7 +56,7 @@ def draw(cells: list[Cell], path: Path) -> None:
             for column, figures in enumerate(COLUMNS.values()):
                 panel, last = axes[row, column], row == len(kinds) - 1
                 shown = [cell for cell in cells if cell.kind == kind and cell.figure in figures]
-                _panel(panel, shown, labels_x=last, labels_y=column == 0)
+                _panel(panel, shown, grid, labels_x=last, labels_y=column == 0)
             name = kind.replace(" ", "\n", 1) if kind.startswith(SEVERAL_WINDOWS) else kind
             axes[row, 0].annotate(
                 name, (0, 0.5), (-44, 0), "axes fraction", "offset points", ha="right", va="center"
@@ -57,13 +67,14 @@ def draw(cells: list[Cell], path: Path) -> None:
         figure.savefig(path, dpi=130, metadata={"Software": None})
 
 
-def _panel(panel: Axes, cells: list[Cell], *, labels_x: bool, labels_y: bool) -> None:
+def _panel(panel: Axes, cells: list[Cell], grid: Grid, *, labels_x: bool, labels_y: bool) -> None:
     """Draw a square for each cell; of two figures the one that is worse."""
-    panel.set_xlim(0, len(EPSILONS))
-    panel.set_ylim(len(REPORTS), 0)
+    panel.set_xlim(0, len(grid.epsilons))
+    panel.set_ylim(len(grid.reports), 0)
     panel.tick_params(length=0, labelsize=6, pad=1.5)
-    panel.set_xticks([place + 0.5 for place in range(len(EPSILONS))], [f"{each:g}" for each in EPSILONS])
-    panel.set_yticks([place + 0.5 for place in range(len(REPORTS))], ["100", "1,000", "10,000", "1 million"])
+    panel.set_xticks(np.arange(len(grid.epsilons)) + 0.5, [f"{each:g}" for each in grid.epsilons])
+    reports = [f"{each:,}".replace("1,000,000", "1 million") for each in grid.reports]
+    panel.set_yticks(np.arange(len(reports)) + 0.5, reports)
     panel.tick_params(labelbottom=labels_x, labelleft=labels_y)
     for spine in panel.spines.values():
         spine.set_visible(False)
@@ -71,14 +82,11 @@ def _panel(panel: Axes, cells: list[Cell], *, labels_x: bool, labels_y: bool) ->
         panel.set_axis_off()
     order = [Verdict.WIDE, Verdict.HELD, Verdict.FAILED]
     for cell in sorted(cells, key=lambda one: (order.index(one.judged.verdict), one.judged.worst)):
-        _square(panel, cell)
+        _square(panel, cell, (grid.epsilons.index(cell.epsilon), grid.reports.index(cell.reports)))
 
 
-def _square(panel: Axes, cell: Cell) -> None:
-    place, wide = (
-        (EPSILONS.index(cell.epsilon), REPORTS.index(cell.reports)),
-        cell.judged.verdict == Verdict.WIDE,
-    )
+def _square(panel: Axes, cell: Cell, place: tuple[int, int]) -> None:
+    wide = cell.judged.verdict == Verdict.WIDE
     colour = "white" if wide else COLOURS(NORM(100 * (1 - cell.judged.worst)))
     panel.add_patch(
         Rectangle(
