@@ -75,6 +75,7 @@ bench-streaming: .venv/installed java ## its part on workers beside readers: ben
 	@$(GUARD) .venv/bin/python -m bench.comparison --streaming $(ARGS)
 
 bench-estimators: .venv/installed ## coverage of the intervals, strings found without candidates, the MLE* poster
+	@$(GUARD) .venv/bin/python -m bench.estimators.conditional $(ARGS)
 	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.changes.anytime

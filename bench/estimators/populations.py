@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.decoding.design import bloom_design
+from estimators.mechanisms.channels import SymmetricChannel
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 
 Counts = NDArray[np.int64]
@@ -32,7 +32,9 @@ def round_to_counts(shares: NDArray[np.float64], total: int) -> NDArray[np.int64
     return counts
 
 
-def report_counts(rng: np.random.Generator, truth: NDArray[np.int64], mechanism: KRR) -> NDArray[np.int64]:
+def report_counts(
+    rng: np.random.Generator, truth: NDArray[np.int64], mechanism: SymmetricChannel
+) -> NDArray[np.int64]:
     """Reports per value, int64 (k,), when truth[v] clients hold v.
 
     k-RR reports the truth with probability p - q, and otherwise one of all k values uniformly. Hence one

@@ -1,0 +1,74 @@
+"""k-RR and RAPPOR without hashing, one window: a value has a bucket or a bit of its own."""
+
+import numpy as np
+
+from bench.estimators.conditional.fixed_clients import VALUES, held, names
+from bench.estimators.conditional.judging import Measured, Run
+from bench.estimators.conditional.measuring import estimated, window_of
+from bench.estimators.populations import Counts, report_counts
+from estimators.collection import Collection
+from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
+from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from estimators.mechanisms.rappor_hot import HotRappor
+
+#: Buckets that one client of k-hot RAPPOR is in.
+HOT = 3
+
+
+def both_epsilons(epsilon: float) -> tuple[float, float]:
+    """Epsilon of all reports of an unchanged value, and of one: twice as much, at most 16, and 15 at most."""
+    return min(float(LARGEST_EPSILON), 2 * epsilon), min(epsilon, LARGEST_EPSILON - 1.0)
+
+
+def bit_probabilities(epsilon: float, ones: int) -> tuple[float, float]:
+    """Return p and q of a report of RAPPOR at this epsilon, where a client sets so many bits."""
+    p = 1 / (1 + float(np.exp(epsilon / (2 * ones))))
+    return p, 1 - p
+
+
+def k_rr_of(epsilon: float) -> KRR:
+    """k-RR of the table's values."""
+    return KRR.from_epsilon(VALUES, epsilon)
+
+
+def longitudinal_of(epsilon: float) -> LongitudinalKRR:
+    """Longitudinal k-RR of the table's values."""
+    return LongitudinalKRR.from_epsilons(VALUES, *both_epsilons(epsilon))
+
+
+def hot_of(epsilon: float, hot: int) -> HotRappor:
+    """One-hot or k-hot RAPPOR of the table's values, without a permanent step."""
+    return HotRappor.from_probabilities(VALUES, hot, 0.0, *bit_probabilities(epsilon, hot))
+
+
+def krr_run(mechanism: KRR | LongitudinalKRR, population: str, reports: int) -> Run:
+    """One window of k-RR, whose last value is `other`."""
+    collection = Collection("table", mechanism, names(VALUES - 1), other=True)
+    truth = held(population, reports)
+
+    def run(rng: np.random.Generator) -> dict[str, Measured]:
+        window = window_of(report_counts(rng, truth, mechanism))
+        return estimated(collection, window, truth / reports, float(truth[-1] / reports))
+
+    return run
+
+
+def hot_run(mechanism: HotRappor, population: str, reports: int) -> Run:
+    """One window of one-hot or k-hot RAPPOR, whose last bucket is `other`."""
+    collection = Collection("table", mechanism, names(VALUES - 1), other=True)
+    truth = np.minimum(held(population, mechanism.hot * reports), reports)
+
+    def run(rng: np.random.Generator) -> dict[str, Measured]:
+        window = window_of(shown_bits(rng, truth, reports, mechanism), np.array([reports]))
+        return estimated(collection, window, truth / reports, float(truth[-1] / reports))
+
+    return run
+
+
+def shown_bits(rng: np.random.Generator, truth: Counts, reports: int, mechanism: HotRappor) -> Counts:
+    """Reports that show each bit, int64 (1, bits), when truth[b] clients set bit b, and none the others."""
+    held_bits = np.zeros(mechanism.width, np.int64)
+    held_bits[: len(truth)] = truth
+    ones: Counts = rng.binomial(held_bits, mechanism.q_star)
+    ones += rng.binomial(reports - held_bits, mechanism.p_star)
+    return ones[np.newaxis]
