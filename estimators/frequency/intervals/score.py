@@ -25,9 +25,9 @@ class ScoreTest:
     - the shift of the normal's quantile by skewness (Cornish and Fisher). It falls to 0 likewise, since
       skewness moves as much probability to one of two tails as from the other.
 
-    It is for returning clients, whose counts are no sums of binomials. Of reports that each come from another
-    client it covers 94 to 96 % where v >= 100, and 93.8 to 97.5 % where v >= 16, by summation. Below that, and
-    at levels far above 95 %, the normal approximation fails: `TwoBinomials` does not.
+    It is for returning clients, whose counts are no sums of binomials. Of reports that each come from
+    another client it covers 94 to 96 % where v >= 100, and 93.8 to 97.5 % where v >= 16, by summation. Below
+    that, and at levels far above 95 %, the normal approximation fails: `TwoBinomials` does not.
 
     Parameters
     ----------
