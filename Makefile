@@ -80,7 +80,6 @@ bench-estimators: .venv/installed ## coverage of the intervals, strings found wi
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_coverage
 	@$(GUARD) .venv/bin/python -m bench.estimators.changes.anytime
 	@$(GUARD) .venv/bin/python -m bench.estimators.changes.part_changes
-	@$(GUARD) .venv/bin/python -m bench.estimators.all_values
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.mean_changes
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.mean_sequence
 	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_ends

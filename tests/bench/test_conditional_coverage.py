@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench.estimators.conditional import measuring
-from bench.estimators.conditional.exact import exact_share
+from bench.estimators.conditional.buckets import exact_share
 from bench.estimators.conditional.judging import Judged, Measured, Run, Verdict, joined, judge
 from bench.estimators.conditional.kinds import KINDS, REPORTS
 from bench.estimators.conditional.picture import draw

@@ -1,16 +1,24 @@
-"""k-RR and RAPPOR without hashing, one window: a value has a bucket or a bit of its own."""
+"""k-RR and RAPPOR without hashing, one window: a value has a bucket or a bit of its own.
+
+The coverage of a value is a sum, of every number of clients who may hold it; all else is simulated.
+"""
 
 import numpy as np
 
 from bench.estimators.conditional.fixed_clients import VALUES, held, names
-from bench.estimators.conditional.judging import Measured, Run
+from bench.estimators.conditional.judging import MOST_MISSED, Judged, Measured, Run, Verdict
 from bench.estimators.conditional.measuring import estimated, window_of
+from bench.estimators.coverage import coverage, log_factorials
 from bench.estimators.populations import Counts, report_counts
 from estimators.collection import Collection
+from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
 
+#: Clients who hold a value, beside as many who do not: few, and shares of all.
+FEW = (0, 1, 2, 3, 5, 8, 13, 25, 50)
+PARTS = (0.1, 0.25, 0.5)
 #: Buckets that one client of k-hot RAPPOR is in.
 HOT = 3
 
@@ -72,3 +80,22 @@ def shown_bits(rng: np.random.Generator, truth: Counts, reports: int, mechanism:
     ones: Counts = rng.binomial(held_bits, mechanism.q_star)
     ones += rng.binomial(reports - held_bits, mechanism.p_star)
     return ones[np.newaxis]
+
+
+def exact_share(channel: Inversion, reports: int) -> Judged:
+    """Judge the intervals of single values over all shares that a value may have.
+
+    Parameters
+    ----------
+    channel : of a value.
+    reports : N.
+    """
+    holders = np.unique([*FEW, *(round(part * reports) for part in PARTS)])
+    holders = holders[2 * holders <= reports]
+    holders = np.unique([*holders, *(reports - holders)])
+    factorials = log_factorials(reports)
+    covered = np.array([coverage(held, reports, channel, factorials) for held in holders.tolist()])
+    worst = int(covered.argmin())
+    verdict = Verdict.FAILED if 1 - covered[worst] > MOST_MISSED else Verdict.HELD
+    population = f"{holders[worst]:,} hold it"
+    return Judged(population, 0, float(1 - covered[worst]), float(1 - covered.mean()), 0.0, verdict)

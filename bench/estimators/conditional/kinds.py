@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from bench.estimators.conditional import buckets, fixed_clients, numbers_and_pairs, periods, remainders, texts
-from bench.estimators.conditional.exact import exact_share
 from bench.estimators.conditional.judging import Judged, Run, judge
 from bench.estimators.conditional.periods import COMPARED_VALUES
 from estimators.frequency.inversion import Inversion
@@ -43,7 +42,7 @@ class Kind:
         }
         found = judge(simulated, runs, seed)
         if self.channel is not None:
-            found["share"] = exact_share(self.channel(mechanism), reports)
+            found["share"] = buckets.exact_share(self.channel(mechanism), reports)
         return found
 
 
