@@ -1,6 +1,7 @@
 """`rollup` and `decode` without a broker: what they print of joined windows, and what they refuse."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,10 @@ def test_rollup_shows_an_interval_of_the_remainder(past: Past) -> None:
     rows = {line.split()[0]: line.split()[1:] for line in run_rollup("carrier", *PERIOD).stdout.splitlines()}
     assert rows["(other)"] == rows["AA"]
     _, error, low, high, _ = rows["(other)"]
-    assert float(high) - float(low) == pytest.approx(2 * 1.959964 * float(error), rel=1e-3)
+    # And half a count at each end: of N reports, 1 / (N (p - q)) together. Figures are printed with 6 digits.
+    reports, contrast = 63_000, (math.exp(1.0986) - 1) / (math.exp(1.0986) + 3)
+    expected = 2 * 1.959964 * float(error) + 1 / (reports * contrast)
+    assert float(high) - float(low) == pytest.approx(expected, rel=1e-3)
 
 
 def test_rollup_shows_both_errors_where_clients_keep_noise(past: Past) -> None:
