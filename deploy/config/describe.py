@@ -145,7 +145,8 @@ def _holds_for(allowance: Allowance, limit: int) -> list[str]:
     condition = condition_for_ever(mechanism, allowance.changes)
     if allowance.values == "any":  # a number of reports of the others needs none
         is_needed = condition and limit > 1 and (is_endless or isinstance(mechanism, TwoStepBits))
-        return [f"so many stay within the budget {condition}"] if is_needed else []
+        known = f", {condition}" if is_needed else ""
+        return [f"so many stay within the budget whatever a client's values do{known}"] if limit else []
     cost = allowance.epsilon_inf("any") if is_endless else allowance.epsilon(limit, "any")
     free = whatever_values(cost, condition)
     return [f"so many stay within the budget while a client's value stays the same; {free}"]

@@ -31,6 +31,9 @@ from deploy.offline.file_schema import file_schema
 def check(as_json: bool, schema: bool, clients: int, config: Path) -> None:
     """Check the collection file and show what each collection costs; does not connect.
 
+    A figure that holds if it is known when values change bounds what reports reveal beyond that: they may
+    show when.
+
     Example: deniable check --config deniable.yaml
     """
     if schema:

@@ -31,6 +31,9 @@ HEADINGS = (
     "lifetime any",
 )
 MEANING = "unchanged: epsilon while the client's value stays the same; any: whatever its values do"
+CONDITION = (
+    "if it is known when these change: any bounds what reports reveal beyond that, and they may show it"
+)
 
 
 @click.command()
@@ -91,7 +94,8 @@ def _table(spending: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
     notes = [note for name in spending if name in allowances if (note := _note(allowances[name]))]
-    return "\n".join(f"  {line}" for line in [*lines, MEANING, *notes])
+    meanings = [MEANING, CONDITION] if any("any holds" in note for note in notes) else [MEANING]
+    return "\n".join(f"  {line}" for line in [*lines, *meanings, *notes])
 
 
 def _note(allowance: Allowance) -> str:

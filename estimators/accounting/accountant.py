@@ -1,7 +1,7 @@
 """Privacy accounting: epsilon of n reports of one client, and the number of reports that a budget allows."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, partial
 
@@ -46,7 +46,13 @@ BOUNDS: dict[str, Callable[[PrivacyLoss, float], float]] = {
 }
 
 
-def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False) -> dict[str, float]:
+def costs(
+    mechanism: Subject,
+    reports: int,
+    delta: float,
+    memoized: bool = False,
+    bounds: Iterable[str] = tuple(BOUNDS),
+) -> dict[str, float]:
     """Return epsilon at a delta, by each bound, of all reports of one client about one true value together.
 
     Parameters
@@ -57,6 +63,7 @@ def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False
     memoized : True if the reports share one permanent response (mechanisms without one repeat one report).
         Otherwise each report is randomized afresh from the true value. Memoized reports of LongitudinalHash
         may be about values that change, in any of its buckets.
+    bounds : which of BOUNDS to compute.
 
     Returns
     -------
@@ -80,10 +87,10 @@ def costs(mechanism: Subject, reports: int, delta: float, memoized: bool = False
     if not 1 <= reports <= most:
         raise ValueError(f"reports must be in [1, {most}], got {reports}")
     if isinstance(mechanism, ChangingResponses):
-        return dict.fromkeys(BOUNDS, mechanism.largest_of(reports))
+        return dict.fromkeys(bounds, mechanism.largest_of(reports))
     loss = loss_of_reports(mechanism, reports, memoized)
     caps, largest = _caps(mechanism, delta, memoized), _largest_of(mechanism, reports, memoized)
-    return {name: min(bound(loss, delta), caps[name], largest) for name, bound in BOUNDS.items()}
+    return {name: min(BOUNDS[name](loss, delta), caps[name], largest) for name in bounds}
 
 
 def allowed_reports(
@@ -118,14 +125,7 @@ def allowed_reports(
     caps = _caps(mechanism, delta, memoized)
     most = most_reports(mechanism, memoized)
     found: dict[str, int | None] = dict.fromkeys(BOUNDS)
-    bounded = list(BOUNDS)
-    if isinstance(mechanism, ChangingBuckets | LongitudinalHash) and memoized:
-        bounded = [name for name in BOUNDS if caps[name] > budget]
-    elif math.isfinite(caps["basic"]):
-        permanent = _loss_of_permanent_response(mechanism)
-        bounded = [
-            name for name, bound in BOUNDS.items() if min(bound(permanent, delta), caps[name]) > budget
-        ]
+    bounded = [name for name in BOUNDS if not is_endless(name, mechanism, budget, delta, memoized)]
 
     @cache
     def loss(reports: int) -> PrivacyLoss:
@@ -214,6 +214,16 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
             return shared_bits_loss(mechanism, reports)
         case _:
             return bits_loss(mechanism).times(reports)
+
+
+def is_endless(name: str, mechanism: Subject, budget: float, delta: float, memoized: bool) -> bool:
+    """Return whether any number of reports is within the budget, by this bound; see `allowed_reports`."""
+    cap = _caps(mechanism, delta, memoized)[name]
+    if cap <= budget or not math.isfinite(cap):
+        return cap <= budget
+    if isinstance(mechanism, ChangingBuckets | LongitudinalHash):
+        return False  # the cap is that of the permanent responses already
+    return BOUNDS[name](_loss_of_permanent_response(mechanism), delta) <= budget
 
 
 def _largest_of(mechanism: Subject, reports: int, memoized: bool) -> float:

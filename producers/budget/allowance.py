@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.accounting.accountant import Subject, allowed_reports, costs, epsilon_inf, most_reports
+from estimators.accounting.accountant import Subject, epsilon_inf, most_reports
 from estimators.accounting.changing_values import changing
+from estimators.accounting.limits import exact_cost, exactly_allowed
 from estimators.collection import Collection
 from estimators.mechanisms.directed_rounding import product_above
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
@@ -225,7 +226,8 @@ class Allowance:
         if level >= LEVELS:
             return 0
         left = self.budget.epsilon * (1 - level / LEVELS)
-        return _allowed(self._subject(self.values), left, self.budget.delta, self.memoized)
+        allowed = exactly_allowed(self._subject(self.values), left, self.budget.delta, self.memoized)
+        return UNLIMITED if allowed is None else allowed
 
     @property
     def delta(self) -> float:
@@ -247,15 +249,4 @@ class Allowance:
         bound = min(product_above(reports, self.epsilon_per_report), self.epsilon_inf(covered))
         if not 0 < reports <= most_reports(subject, self.memoized):
             return bound
-        return min(bound, _cost(subject, reports, self.delta, self.memoized))
-
-
-@cache
-def _allowed(subject: Subject, epsilon: float, delta: float, memoized: bool) -> int:
-    allowed = allowed_reports(subject, epsilon, delta, memoized)["exact"]
-    return UNLIMITED if allowed is None else allowed
-
-
-@cache
-def _cost(subject: Subject, reports: int, delta: float, memoized: bool) -> float:
-    return costs(subject, reports, delta, memoized)["exact"]
+        return min(bound, exact_cost(subject, reports, self.delta, self.memoized))

@@ -107,7 +107,7 @@ class CollectionLimits:
 
 
 class UnknownLimitError(DeniableError, RuntimeError):
-    """A limit must be computed before clients can be charged, with the store closed: it takes seconds."""
+    """A limit must be computed before clients can be charged, with the store closed: it may take seconds."""
 
     def __init__(self, limits: CollectionLimits, level: int) -> None:
         name = limits.allowance.collection.name

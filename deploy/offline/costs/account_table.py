@@ -45,12 +45,12 @@ def account_table(
         (
             "epsilon_inf",
             "unbounded" if permanent is None else rounded_up(permanent),
-            "one permanent response" + (", always memoized" if always_memoizes(asked) else ""),
+            _of_one_value(asked, permanent),
         ),
         ("rho", rounded_up(found["rho"]), "one report, zCDP"),
     ]
     if "lifetime" in found:
-        meaning = "permanent responses of all these buckets; when they change is not hidden"
+        meaning = f"any number of reports, {ANY}, {KNOWN_CHANGES if asked == free else KNOWN_VALUES}"
         lines.append(("lifetime", rounded_up(found["lifetime"]), meaning))
     held = ANY if asked == free else UNCHANGED
     if reports is not None:
@@ -75,6 +75,14 @@ def account_table(
     if rows and held != ANY:
         lines.append(("any", free_figure, of_any))
     return "\n".join(f"{name:<12} {figure:<14} {meaning}" for name, figure, meaning in lines)
+
+
+def _of_one_value(asked: Subject, permanent: float | None) -> str:
+    """Say what epsilon_inf bounds."""
+    if permanent is None:
+        return "any number of reports, each with noise of its own"
+    of_one = "any number of reports of one value: one permanent response"
+    return of_one + (", always memoized" if always_memoizes(asked) else "")
 
 
 def _condition(asked: Subject, free: Subject, is_for_ever: bool) -> str:
@@ -105,5 +113,5 @@ def _shown(name: str, is_bound: bool) -> str:
 def _allowed(reports: int | None, most: int) -> str:
     """Write a number of reports; the largest number tried stands for that many or more."""
     if reports is None:
-        return "any"
+        return "any number"
     return f"{reports} or more" if reports == most else str(reports)

@@ -63,9 +63,11 @@ def test_longitudinal_hashing_states_the_cost_of_changes() -> None:
     search = Collection("search", mechanism, candidates=("x",), memoize=True)
     limit, condition = lines_of(search, Budget(6.1, 1e-6, DAY, values="any"))[3:-1]
     assert limit.endswith("any number per period of 86400 s (budget: epsilon 6.1, delta 1e-06, values any)")
-    assert condition == "  so many stay within the budget if it is known when buckets change"
+    held = "  so many stay within the budget whatever a client's values do"
+    assert condition == f"{held}, if it is known when buckets change"
     unconditional = lines_of(search, Budget(6.1, 1e-6, DAY, 0, "any"))
     assert "any number per period" in unconditional[3]
+    assert unconditional[4] == held
     assert not any("if it is known" in line for line in unconditional)
 
 

@@ -102,7 +102,9 @@ def test_longitudinal_hashing_states_its_condition(folder: Path, changes: str, s
     (folder / "deniable.yaml").write_text(f"{TEXT}{search}\n")
     lines = spent(b"anna\n").stdout.splitlines()
     assert lines[-1] == f"  search: {said}"
-    assert lines[-3].startswith("  total")
+    explained = [line for line in lines if line.startswith("  if it is known when these change: ")]
+    assert len(explained) == ("any holds" in said)
+    assert lines[-3 - len(explained)].startswith("  total")
 
 
 def test_no_credentials_are_needed(folder: Path) -> None:

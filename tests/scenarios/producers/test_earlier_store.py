@@ -26,10 +26,7 @@ VECTOR = json.loads((REPOSITORY / "tests/support/vectors/store_v2.json").read_te
 @pytest.fixture(params=["unchanged", "any"])
 def config(tmp_path: Path, request: pytest.FixtureRequest) -> ProducerConfig:
     """The collection file, secret and store of that version."""
-    text, before = VECTOR["collection_file"], "budget: {epsilon: 8, delta: 1.0e-6, period_seconds: 86400"
-    assert text.count(before) == 1  # of the memoized collection, whose budget says now what it holds for
-    (tmp_path / "deniable.yaml").write_text(text.replace(before, f"{before}, values: {request.param}"))
-    settings = producer_config(load(tmp_path / "deniable.yaml", environment={}))
+    settings = _config(tmp_path, request.param)
     settings.data_dir.mkdir(mode=0o700)
     secret = settings.data_dir / "secret"
     secret.touch(mode=0o600)
@@ -55,6 +52,23 @@ def test_spending_matches_the_output_of_that_version(config: ProducerConfig) -> 
             assert all(one["lifetime_any_epsilon"] < math.inf for one in found.values())
 
 
+def test_what_it_carried_over_is_known_for_one_value_alone(config: ProducerConfig, tmp_path: Path) -> None:
+    """It carried what memoized reports cost about one value: no figure is known for values that changed."""
+    carried = VECTOR["carried"]
+    with closing(sqlite3.connect(config.data_dir / STORE_NAME)) as database:
+        database.executescript("\n".join(carried["sql"]))
+    changed = _config(tmp_path, "any", tuple(carried["change"]))
+    with Statements.in_folder(changed.data_dir, changed.secret_path, changed.allowances) as statements:
+        spent = {client: statements.of(client, carried["now"])["place"] for client in carried["spent"]}
+    for client, one in spent.items():
+        before = carried["spent"][client]["place"]
+        assert {field: asdict(one)[field] for field in before} == before
+    lifetimes = {client: one.lifetime_any_epsilon for client, one in spent.items()}
+    assert lifetimes["one"] == math.inf
+    assert all(spent[client].lifetime_epsilon <= lifetimes[client] < math.inf for client in ("two", "five"))
+    assert all(one.epsilon <= one.any_epsilon < math.inf for one in spent.values())
+
+
 def test_its_pack_and_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
     """One full pack of 4 reports, and buffers of 1 and 2 reports; Kafka is away, so all stay in the store."""
     producer = Producer(config)
@@ -77,3 +91,12 @@ def test_its_clients_keep_their_spending(config: ProducerConfig) -> None:
     with Statements.in_folder(config.data_dir, config.secret_path, config.allowances) as statements:
         spent = statements.of("one", time.time())["plan"]
     assert spent.lifetime_reports == VECTOR["spent"]["one"]["plan"]["lifetime_reports"] + 1
+
+
+def _config(folder: Path, values: str, change: tuple[str, str] = ("", "")) -> ProducerConfig:
+    """Write that version's collection file, with what the budget of its memoized collection holds for."""
+    text, before = VECTOR["collection_file"], "budget: {epsilon: 8, delta: 1.0e-6, period_seconds: 86400"
+    assert text.count(before) == 1
+    text = text.replace(before, f"{before}, values: {values}").replace(*change)
+    (folder / "deniable.yaml").write_text(text)
+    return producer_config(load(folder / "deniable.yaml", environment={}))
