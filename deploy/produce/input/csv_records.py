@@ -17,7 +17,6 @@ from deploy.produce.input.json_lines import InputRecord
 from deploy.produce.input.lines import LONGEST_LINE, BrokenLineError, LinePart, Lines, too_long
 from deploy.produce.input.source import FeedError
 
-EMPTY = "it is empty"
 REPLACEMENT = "\ufffd"  # of a lone carriage return without quotes
 QUOTING = "put a cell with a comma, quote or line end in double quotes, and write a quote within it twice"
 BROKEN_QUOTES = f"a quote in it does not close, or text follows one that does; {QUOTING}"
@@ -86,8 +85,8 @@ class CsvRecords:
 
     def _record(self, row: "_Row") -> InputRecord:
         cells = row.cells or self._empty
-        if not cells:
-            return InputRecord(row.lines, None, EMPTY)
+        if not cells:  # ignored without a word: a line end at the edge of a value leaves such a line
+            return InputRecord(row.lines, None)
         if len(cells) != self._width:  # which of them is the value, and which the client, is unknown
             number = number_of(len(cells), "cell")
             raise BrokenLineError(f"it has {number}, the first line has {self._width}; {QUOTING}")

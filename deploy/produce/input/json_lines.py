@@ -62,6 +62,8 @@ def json_records(lines: Lines) -> Iterator[InputRecord | None]:
 
 def _json_record(line: bytes) -> InputRecord:
     data = line.removeprefix(BOM_UTF8)
+    if not data.strip():  # ignored, as in CSV
+        return InputRecord([line], None)
     try:
         found = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -29,7 +29,8 @@ class Place:
     Attributes
     ----------
     bytes_done, lines : before it; a line without its end is not counted yet.
-    records : before it, the header included; unlike lines, they do not depend on line ends in values.
+    records : before it, the header included, empty lines not; unlike lines, they do not depend on line ends in
+        values.
     key : of stored progress; empty if none is stored.
     """
 
@@ -55,7 +56,7 @@ class Place:
         """Move past lines that became a report, or did not; the last may be a piece of a line."""
         self.bytes_done += len(data)
         self.lines += data.count(b"\n")
-        self.records += data.endswith(b"\n")
+        self.records += data.endswith(b"\n") and not data.isspace()
 
     def progress(self) -> InputProgress | None:
         """Return the progress to store; None if there is none."""
