@@ -184,10 +184,14 @@ class SupportTest:
         log_mean = reports * (share * np.log1p(self.hit * rise) + (1 - share) * np.log1p(self.miss * rise))
         log_mean += spread * theta**2 * _second_order(more)
         variance = reports * (share * holders * (1 - holders) + (1 - share) * others * (1 - others))
-        variance += spread * np.exp(more)
         w = np.sqrt(np.maximum(2 * (theta * count - log_mean), 1e-12))
-        u = 2 * np.sinh(theta / 2) * np.sqrt(np.maximum(variance, 1e-12))
-        return _Tail(np.minimum(share, 1), w + np.log(u / w) / w)
+        of_step = 2 * np.sinh(theta / 2) / w
+        # Rare jumps leave the counts between them as they are: no more is corrected than for jumps of 1.
+        u, of_ones = (
+            np.log(of_step * np.sqrt(np.maximum(variance + spread * np.exp(tilt), 1e-12)))
+            for tilt in (more, theta)
+        )
+        return _Tail(np.minimum(share, 1), w + np.minimum(u, np.maximum(of_ones, 0)) / w)
 
     def _mirrored(self) -> "SupportTest":
         """Return the test of 1 - f by the reports that do not support the candidate."""
