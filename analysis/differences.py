@@ -42,7 +42,7 @@ class Differences:
     ----------
     first, second : the shares compared, float64 (n,), fractions of all reports; may be negative or above 1.
     difference, std_error : float64 (n,), fractions.
-    low, high : 95 % intervals of each difference alone, float64 (n,), within [-1, 1].
+    low, high : 95 % intervals of each difference alone, float64 (n,), -1 <= low <= high <= 1.
     p_value : of each value's test that its shares are equal, two-sided, float64 (n,), in [0, 1].
     significant : bool (n,); of those that are True, an expected share of at most the stated rate is false.
     """
@@ -98,8 +98,8 @@ def compare_shares(first: SideShares, second: SideShares, rate: float = FALSE_DI
         second=second.share,
         difference=difference,
         std_error=std_error,
-        low=np.maximum(difference - half, -1.0),
-        high=np.minimum(difference + half, 1.0),
+        low=np.clip(difference - half, -1.0, 1.0),
+        high=np.clip(difference + half, -1.0, 1.0),
         p_value=p_value,
         significant=benjamini_hochberg(p_value, rate),
     )

@@ -103,7 +103,7 @@ def _few_cohorts(collection: Collection) -> list[str]:
         return []
     return [
         f"warning: {number_of(mechanism.cohorts, 'cohort')}: with fewer than {LEAST_COHORTS} no candidate is "
-        "called significant, and the share of all others is from 0 to 1; let cohorts be 8 or more"
+        "called significant, and every interval is from 0 to 1; let cohorts be 8 or more"
     ]
 
 

@@ -224,7 +224,7 @@ def _unlisted(result: Estimate, name: str) -> list[str]:
     if result.other is not None and math.isinf(result.other[1]):
         lines.append(
             f"reports in fewer than {LEAST_COHORTS} cohorts do not tell candidates from unlisted strings: "
-            "none is marked, and the share of other strings is not known"
+            "none is marked, and every interval is from 0 to 1"
         )
     if unreliable := int(misfit.unreliable.sum()):
         share, their = ("shares", "its") if unreliable == 1 else ("share", "their")

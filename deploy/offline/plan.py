@@ -303,5 +303,5 @@ def _table(rows: list[PlanRow], std_error: float, best: str, limit: float | None
         "beforehand: local-hash, with 65,536 counters and the collisions of values whose shares fall as"
     )
     lines.append("1 / rank, and rappor, with 8 cohorts of 128 bits and 2 hashes; with fewer than")
-    lines.append(f"{LEAST_COHORTS} cohorts, rappor calls nothing significant")
+    lines.append(f"{LEAST_COHORTS} cohorts, rappor states no intervals and calls nothing significant")
     return "\n".join(lines)

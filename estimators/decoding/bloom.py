@@ -82,12 +82,14 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     Strings outside the candidates shift an estimate alike in every window. Bits that they visibly raise are
     left out (`unexplained_bits`); what they add to other bits is misfit, a part of each error that does not
     fall with the number of reports. A candidate that neither can be said of is unreliable: its error is
-    infinite, too.
+    infinite, too. Domain: noise above the shifts that bits may have unseen. At epsilon 16, 10,000 reports, a
+    fifth of 5 unlisted strings, the worst of 40 candidates was held in 66 to 90 %, on average 94 to 96 %.
 
-    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 4 cohorts nothing is
-    significant, and the error of `other` is infinite: unlisted strings there raise most bits of a candidate
-    together, which no residual shows. Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false
-    discoveries, and `other` held in 42 to 60 %.
+    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 4 cohorts unlisted strings raise
+    most bits of a candidate together, which no residual shows. So there nothing is significant, and with a
+    background the error of `other` is infinite and intervals are [0, 1]; standard errors lack that shift.
+    Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false discoveries, `other` held in 42 to
+    60 %, and the worst candidate in 51 %.
 
     Parameters
     ----------
@@ -137,12 +139,15 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     tested = np.where(unreliable, np.inf, tested)
     step = counts.step(design)
 
+    is_withheld = np.count_nonzero(counts.cohort_sizes) < LEAST_COHORTS
+
     def ends(level: float) -> IntervalEnds:
+        if is_withheld and background:
+            return IntervalEnds(np.zeros(columns), np.ones(columns))
         return unified_interval(estimate, std_error * widening(quantile_of(level), step), level=level)
 
     low, high, for_all = shown_intervals(ends, frequency)
     widest = float(widening(QUANTILE_975, step).max())
-    is_withheld = np.count_nonzero(counts.cohort_sizes) < LEAST_COHORTS
     found = benjamini_hochberg(normal_tail(deviate_of(estimate / tested, step))) & ~is_withheld
     return Estimate(
         estimator="mle",

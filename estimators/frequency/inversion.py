@@ -8,7 +8,6 @@ import numpy as np
 from estimators.arrays import FloatArray
 from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import LEVEL
-from estimators.frequency.intervals.score import ScoreTest
 from estimators.frequency.intervals.two_binomials import TwoBinomials
 from estimators.mechanisms.channels import BitChannel, SymmetricChannel
 from estimators.mechanisms.hashing.function_pool import FunctionPool
@@ -95,19 +94,3 @@ class Inversion:
         """
         counts = reports * (self.miss + self.contrast * inverted)
         return TwoBinomials(reports, self.hit, self.miss, self.contrast).interval(counts, level)
-
-    def score_test(self, reports: int) -> ScoreTest:
-        """Return the test of a share by the count of its bucket, the sum of two binomials.
-
-        Parameters
-        ----------
-        reports : N, >= 1.
-        """
-        scale = reports * self.contrast**2
-        return ScoreTest(
-            at_0=self.miss * (1 - self.miss) / scale,
-            at_1=self.hit * (1 - self.hit) / scale,
-            step=1 / (reports * self.contrast),
-            skew_0=1 - 2 * self.miss,
-            skew_1=1 - 2 * self.hit,
-        )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import collision_jump, collisions_in, noise_of
+from estimators.decoding.hashed.collisions import collision_jump, collisions_in, largest_shift, noise_of
 from estimators.decoding.hashed.decode import decode_hashed
 from estimators.decoding.hashed.listed import decode_listed
 from estimators.decoding.hashed.support_test import Spread, support_test
@@ -81,8 +81,15 @@ def _shared_hashed(
 
     std_error = np.sqrt(noise_of(inverted, known, reports, mechanism) ** 2 + repeated(inverted))
     alone = float(Inversion.of_support(mechanism).std_error(np.zeros(1), reports)[0])
-    jump = max(overlap, collision_jump(collisions_in(fixed, alone), reports, functions))
-    spread = Spread(repeated(np.zeros(len(known))), repeated(np.ones(len(known))), jump)
+    collisions = collisions_in(fixed, alone)
+    spread = Spread(
+        repeated(np.zeros(len(known))),
+        repeated(np.ones(len(known))),
+        overlap,
+        fixed**2,
+        collision_jump(collisions, reports, functions),
+        largest_shift(collisions, reports, functions),
+    )
     test = support_test(inverted, known, reports, mechanism, spread)
     low, high, for_all = shown_intervals(test.interval, independent.frequency)
     other = independent.other

@@ -36,11 +36,10 @@ def roll_up_krr(
     ValueError if counts is not of shape (k,), negative or all 0, or window_reports holds no report.
     """
     independent = krr_estimate.estimate(counts, mechanism)
-    overlap = client_overlap(window_reports)
     if isinstance(mechanism, KRR):
-        return RollUp(independent, independent, overlap)
+        return RollUp(independent, independent, client_overlap(window_reports))
     channels = Inversion.of_symmetric(mechanism), Inversion.of_symmetric(mechanism.permanent)
-    return with_returning_clients(independent, krr_estimate.inv(counts, mechanism), channels, overlap)
+    return with_returning_clients(independent, counts, channels, window_reports)
 
 
 def roll_up_number(

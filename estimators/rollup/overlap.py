@@ -5,12 +5,11 @@ needed of each window, so counts can be added up as they arrive.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from estimators.decoding.hashed.support_test import SupportTest
 from estimators.frequency.estimate import Estimate
 from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.inversion import Inversion
@@ -63,34 +62,56 @@ def client_overlap(window_reports: NDArray[np.int64]) -> float:
 
 
 def with_returning_clients(
-    independent: Estimate, inverted: FloatArray, channels: tuple[Inversion, Inversion], overlap: float
+    independent: Estimate,
+    counts: NDArray[np.int64],
+    channels: tuple[Inversion, Inversion],
+    window_reports: NDArray[np.int64],
 ) -> RollUp:
     """Add overlap - 1 times the variance of the permanent response to that of independent reports.
 
     The noise of n reports from one permanent response is n times its permanent noise plus n independent
-    instantaneous ones. The variance of independent reports already contains both, once per report. In the
-    test of the interval, the step of a count is `overlap` for permanent noise and 1 for the rest, weighted by
-    their variances.
+    instantaneous ones. The variance of independent reports already contains both, once per report.
+
+    Intervals and significance are by `SupportTest`: counts are those of independent reports, and what
+    returning clients add has its variance and steps of windows + 1. With at most w reports of a client, its
+    k-th cumulant is at most (w^k - w) / (w² - w) times its variance where few responses are false, and that
+    is at most (w + 1)^(k - 2).
 
     Parameters
     ----------
     independent : Estimate of independent reports.
-    inverted : float64 array (n,), the unconstrained estimate.
+    counts : int64 array (n,), reports of each bucket, summed over windows.
     channels : from true values to reports, and from true values to permanent responses.
-    overlap : see `RollUp`.
+    window_reports : int64 array (windows,), reports of each window.
 
     Source: Arcolezi et al., "Improving the utility of locally differentially private protocols for
     longitudinal and multidimensional frequency estimates" (Digital Communications and Networks, 2022), for
     the variance of two steps.
     """
-    whole, permanent = (channel.score_test(independent.reports) for channel in channels)
-    at_0, at_1 = whole.at_0 + (overlap - 1) * permanent.at_0, whole.at_1 + (overlap - 1) * permanent.at_1
-    repeated = max(overlap * permanent.at_0 / at_0, overlap * permanent.at_1 / at_1)
-    test = replace(whole, at_0=at_0, at_1=at_1, step=whole.step * (1 + (overlap - 1) * repeated))
-    std_error = test.std_error(inverted)
-    low, high, for_all = shown_intervals(partial(test.interval, inverted), independent.frequency)
-    significant = benjamini_hochberg(normal_tail(inverted / std_error))
+    overlap, reports = client_overlap(window_reports), independent.reports
+    whole, permanent = channels
+    inverted = whole.frequency(counts / reports)
+    absent, everybody = np.zeros(len(counts)), np.ones(len(counts))
+    scale = (overlap - 1) * (reports * whole.contrast) ** 2
+    test = SupportTest(
+        supports=counts.astype(np.float64),
+        reports=reports,
+        hit=np.full(len(counts), whole.hit),
+        miss=np.full(len(counts), whole.miss),
+        spread_0=scale * permanent.std_error(absent, reports) ** 2,
+        spread_1=scale * permanent.std_error(everybody, reports) ** 2,
+        jump=1.0 + np.count_nonzero(window_reports),
+    )
+    low, high, for_all = shown_intervals(test.interval, independent.frequency)
     shared = replace(
-        independent, std_error=std_error, low=low, high=high, significant=significant, for_all=for_all
+        independent,
+        std_error=np.sqrt(
+            whole.std_error(inverted, reports) ** 2
+            + (overlap - 1) * permanent.std_error(inverted, reports) ** 2
+        ),
+        low=low,
+        high=high,
+        significant=benjamini_hochberg(normal_tail(test.deviates_of_absent())),
+        for_all=for_all,
     )
     return RollUp(independent, shared, overlap)

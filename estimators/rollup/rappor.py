@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.bit_rates import extract_rates
 from estimators.decoding.bloom import decode, decode_design
 from estimators.decoding.design import bloom_design
 from estimators.decoding.hot.decode import decode_hot
@@ -42,10 +41,9 @@ def roll_up_hot(
     ValueError if shapes do not match, there is no report, or a count is negative or above the reports.
     """
     independent = decode_hot(bit_counts, cohort_sizes, mechanism)
-    rates = extract_rates(bit_counts[:, : mechanism.buckets], cohort_sizes, mechanism)
     permanent = Inversion(1 - mechanism.f / 2, mechanism.f / 2, 1 - mechanism.f)
     channels = Inversion.of_bit(mechanism), permanent
-    return with_returning_clients(independent, rates.rate[0], channels, client_overlap(window_reports))
+    return with_returning_clients(independent, bit_counts[0, : mechanism.buckets], channels, window_reports)
 
 
 def roll_up_rappor(

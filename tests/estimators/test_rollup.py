@@ -211,11 +211,11 @@ def fixed_noise_coverage(holders, clients, windows, mechanism):
 def test_shared_intervals_cover_returning_clients(holders, epsilons):
     """60 clients in 6 windows.
 
-    Defects caught: independent errors (60 to 79 %), and the step of one report (94.4 % if nobody holds it).
+    Defects caught: independent errors (60 to 79 %). Tails of steps of 7 reports are bounds: up to 97.6 %.
     """
     mechanism = LongitudinalKRR.from_epsilons(4, *epsilons)
     covered = fixed_noise_coverage(holders, 60, 6, mechanism)
-    assert 0.935 <= covered <= 0.975
+    assert 0.935 <= covered <= 0.98
     assert holders > 0 or covered >= 0.95
 
 

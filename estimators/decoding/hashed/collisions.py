@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import pdtrik
 
 from estimators.arrays import FloatArray
 from estimators.frequency.estimate import QUANTILE_975
@@ -11,6 +12,7 @@ from estimators.mechanisms.hashing.hash_functions import HashFunctions
 # Of the shifts of thousands of candidates, in standard deviations, hardly one is larger.
 _LARGEST_SHIFT = 5.0
 _ROUNDING = 1e-12
+_OF_ALL_BUT = 0.999
 _QUANTILE_80 = 0.8416212335729143  # normal quantile of 0.8
 
 
@@ -62,6 +64,22 @@ def collision_jump(collisions: float, reports: int, functions: HashFunctions) ->
     largest = collisions / np.sqrt(mechanism.collision_variance)
     chunks = len(functions.multipliers) * block.chunks
     return float(reports * mechanism.contrast * largest / (chunks * (1 - 1 / block.chunk_symbols)))
+
+
+def largest_shift(collisions: float, reports: int, functions: HashFunctions) -> float:
+    """Return the supports that collisions add to one candidate in 1,000, beyond their mean.
+
+    The chunks that a candidate shares with one other value are about a Poisson number, which is far from
+    normal where functions are few; each adds a `collision_jump`.
+
+    Parameters
+    ----------
+    collisions, reports, functions : as of `collision_jump`.
+    """
+    block = functions.block
+    expected = len(functions.multipliers) * block.chunks / block.chunk_symbols
+    shared = np.ceil(pdtrik(_OF_ALL_BUT, expected)) - expected
+    return float(max(shared, 0.0) * collision_jump(collisions, reports, functions))
 
 
 def noise_of(frequency: FloatArray, known: FloatArray, reports: int, mechanism: FunctionPool) -> FloatArray:

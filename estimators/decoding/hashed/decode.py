@@ -11,6 +11,7 @@ from estimators.decoding.hashed.collisions import (
     collision_jump,
     concentration,
     error_of_fixed,
+    largest_shift,
     noise_of,
 )
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
@@ -100,9 +101,8 @@ def decode_words(
     std_error = np.hypot(np.hypot(noise, fixed), _sampling_error(inverted, reports, sampled))
     frequency = np.clip(inverted, 0, 1)
     rest = sampled * (1 - frequency) / reports
-    spread = Spread(
-        fixed**2, fixed**2 + rest, max(1.0, sampled, collision_jump(collisions, reports, functions))
-    )
+    moved = (each(collisions, reports, functions) for each in (collision_jump, largest_shift))
+    spread = Spread(fixed**2, fixed**2 + rest, max(1.0, sampled), fixed**2, *moved)
     test = support_test(inverted, known, reports, mechanism, spread)
     low, high, for_all = shown_intervals(test.interval, frequency)
     other, error = share_of_others(counts, words, functions, inverted, collisions)

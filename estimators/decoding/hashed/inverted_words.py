@@ -19,6 +19,8 @@ from estimators.decoding.hashed.support import (
     supports_in,
 )
 from estimators.decoding.hashed.unlisted_texts import MOST_UNLISTED, largest_unlisted
+from estimators.frequency.estimate import QUANTILE_975
+from estimators.frequency.intervals.bounded_steps import reach_beyond_normal
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.hash_functions import HashFunctions
@@ -119,7 +121,8 @@ def share_of_others(
     Let A be the number of words that a report supports. The sum of all n estimates is (mean of A - n/g) /
     (p - 1/g), so its noise variance is that of a mean of N reports. Collisions of different words with other
     values are uncorrelated, but what u adds to v, v adds to u: at most once more the collision variance of
-    the words' squared sum.
+    the words' squared sum. Where few responses are false, few reports decide that sum and its variance: one
+    more support is added to the variance, and the error is as far as `reach_beyond_normal` says.
 
     Parameters
     ----------
@@ -136,5 +139,7 @@ def share_of_others(
     mean = float(counts @ supported) / reports
     variance = max(0.0, float(counts @ supported**2) / reports - mean**2) / reports / mechanism.contrast**2
     mutual = float(np.clip(listed, 0, 1)) ** 2 * mechanism.collision_variance
-    error = float(np.sqrt(variance + len(inverted) * collisions**2 + mutual))
-    return float(np.clip(1 - listed, 0, 1)), error
+    step = np.array([1 / (reports * mechanism.contrast)])
+    total = variance + step**2 + len(inverted) * collisions**2 + mutual
+    error = np.sqrt(total) + reach_beyond_normal(total, step, QUANTILE_975) / QUANTILE_975
+    return float(np.clip(1 - listed, 0, 1)), float(error[0])

@@ -27,6 +27,7 @@ from estimators.mechanisms.hashing.function_pool import FunctionPool
 
 _STEPS, _SETTLED = 60, 1e-5
 _PART = 1 << 13  # candidates whose arrays stay in a processor's cache
+_MORE_MISSED = 1.4
 # Of ln theta: half the width of the bracket, and the least slope of the logarithm of the deviate.
 _WIDEST, _LEAST_SLOPE, _LEAST_DEVIATE = 12.0, 0.1, 1e-3
 
@@ -50,6 +51,8 @@ class SupportTest:
     miss : float64 array (n,), mean of P(support) over the reports that do not, in (0, hit).
     spread_0, spread_1 : float64 arrays (n,), variance of S beyond both counts if f is 0 or 1, >= 0.
     jump : most by which one cause of that moves S, > 0.
+    shifted : the test if collisions add as much as to hardly any candidate; None without. Functions never
+        change, so a candidate that they move is moved in every window.
 
     Source: Hoeffding, Ann. Math. Statist. 27 (1956), theorem 4; Bennett, J. Am. Statist. Assoc. 57 (1962);
     Daniels, Int. Statist. Rev. 55 (1987), section 6, for lattices; Barndorff-Nielsen (1986), r*.
@@ -62,10 +65,12 @@ class SupportTest:
     spread_0: FloatArray
     spread_1: FloatArray
     jump: float
+    shifted: "SupportTest | None" = None
 
     def interval(self, level: float) -> IntervalEnds:
         """Return the shares that are not rejected by the tails of Feldman and Cousins, together 1 - level.
 
+        A low end is also not rejected by `shifted` at a level that misses `_MORE_MISSED` times as often.
         Where the variance v of S is 100 they are 2.5 % longer than those of a normal, and 10 % at 6.
 
         Parameters
@@ -83,6 +88,9 @@ class SupportTest:
         lows = [part._lower_end(level) for part in parts]
         highs = [1 - part._mirrored()._lower_end(level) for part in parts]
         low, high = np.concatenate(lows), np.concatenate(highs)
+        if self.shifted is not None and len(above_0 := np.flatnonzero(low)):
+            ends = self.shifted._of(above_0)._lower_end(1 - _MORE_MISSED * (1 - level))
+            low[above_0] = np.minimum(low[above_0], ends)
         low, high = np.minimum(low, high), np.maximum(low, high)  # they cross for counts that no reports give
         is_point = low == high
         low[is_point] = np.maximum(np.nextafter(low[is_point], -np.inf), 0)
@@ -184,10 +192,14 @@ class SupportTest:
         log_mean = reports * (share * np.log1p(self.hit * rise) + (1 - share) * np.log1p(self.miss * rise))
         log_mean += spread * theta**2 * _second_order(more)
         variance = reports * (share * holders * (1 - holders) + (1 - share) * others * (1 - others))
-        variance += spread * np.exp(more)
         w = np.sqrt(np.maximum(2 * (theta * count - log_mean), 1e-12))
-        u = 2 * np.sinh(theta / 2) * np.sqrt(np.maximum(variance, 1e-12))
-        return _Tail(np.minimum(share, 1), w + np.log(u / w) / w)
+        of_step = 2 * np.sinh(theta / 2) / w
+        # Rare jumps leave the counts between them as they are: no more is corrected than for jumps of 1.
+        u, of_ones = (
+            np.log(of_step * np.sqrt(np.maximum(variance + spread * np.exp(tilt), 1e-12)))
+            for tilt in (more, theta)
+        )
+        return _Tail(np.minimum(share, 1), w + np.minimum(u, np.maximum(of_ones, 0)) / w)
 
     def _mirrored(self) -> "SupportTest":
         """Return the test of 1 - f by the reports that do not support the candidate."""
@@ -233,12 +245,18 @@ class Spread(NamedTuple):
     Parameters
     ----------
     of_absent, of_all : if the candidate's share is 0, or 1; numbers or float64 arrays (n,), >= 0.
-    jump : most reports by which one cause of it moves the supports, > 0.
+    jump : most reports by which one cause of it moves the supports, > 0; collisions have their own.
+    fixed : part of both that is of collisions, which move a candidate alike in every window.
+    collision_jump : most reports by which one collision moves the supports, >= 0.
+    shift : supports that collisions add to hardly any candidate, see `largest_shift`; >= 0.
     """
 
     of_absent: FloatArray | float
     of_all: FloatArray | float
     jump: float
+    fixed: float
+    collision_jump: float
+    shift: float
 
 
 def support_test(
@@ -256,13 +274,22 @@ def support_test(
     """
     response, contrast, size = mechanism.response, mechanism.contrast, inverted.shape
     of_others = known / np.maximum(1 - np.clip(inverted, 0, 1), 0.01)  # per report that does not hold it
+    supports = np.rint(np.clip(reports * (mechanism.miss + contrast * (inverted + known)), 0, reports))
+    miss = mechanism.miss + contrast * of_others
     scale = (reports * contrast) ** 2
-    return SupportTest(
-        supports=np.rint(np.clip(reports * (mechanism.miss + contrast * (inverted + known)), 0, reports)),
-        reports=reports,
-        hit=np.full(size, mechanism.hit),
-        miss=np.clip(mechanism.miss + contrast * of_others, response.q, (response.q + response.p) / 2),
-        spread_0=np.broadcast_to(scale * spread.of_absent, size),
-        spread_1=np.broadcast_to(scale * spread.of_all, size),
-        jump=spread.jump,
-    )
+
+    def test(extra: float, taken: float, jump: float, shifted: SupportTest | None) -> SupportTest:
+        return SupportTest(
+            supports=supports,
+            reports=reports,
+            hit=np.full(size, mechanism.hit),
+            miss=np.clip(miss, response.q, (response.q + response.p) / 2) + extra,
+            spread_0=np.broadcast_to(scale * np.maximum(spread.of_absent - taken, 0), size),
+            spread_1=np.broadcast_to(scale * np.maximum(spread.of_all - taken, 0), size),
+            jump=jump,
+            shifted=shifted,
+        )
+
+    extra = min(spread.shift / reports, (response.p - response.q) / 4)
+    shifted = test(extra, spread.fixed, spread.jump, None) if extra else None
+    return test(0.0, 0.0, max(spread.jump, spread.collision_jump), shifted)

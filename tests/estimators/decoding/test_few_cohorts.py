@@ -27,13 +27,26 @@ def window(mechanism: Rappor, held: np.ndarray, run: int) -> Estimate:
 
 @pytest.mark.parametrize("cohorts", [1, 3, LEAST_COHORTS, 8])
 def test_few_cohorts_find_nothing_and_know_no_rest(cohorts):
-    """With a fifth of 100,000 reports unlisted. Defect caught: `other` of one cohort held in 42 %."""
+    """With a fifth of 100,000 reports unlisted.
+
+    Defects caught: in one cohort `other` was held in 42 %, and at 100 reports the worst candidate in 51 %.
+    """
     held = np.append(round_to_counts(zipf_shares(LISTED, 1.0), 80_000), np.full(5, 4000))
     result = window(mechanism_of(cohorts, 4.0), held, 1)
     assert result.other is not None
     is_withheld = cohorts < LEAST_COHORTS
     assert np.isinf(result.other[1]) == is_withheld
     assert result.significant.any() != is_withheld
+    assert (result.high - result.low < 1).any() != is_withheld
+    assert result.for_all is not None
+    assert (result.for_all.high - result.for_all.low < 1).any() != is_withheld
+
+
+def test_few_cohorts_state_intervals_where_all_strings_are_listed():
+    ones, sizes = bit_counts(np.array([9000]), ["a"], mechanism_of(1, 4.0), generator(2))
+    result = decode(ones, sizes, ["a", "b"], mechanism_of(1, 4.0), background=False)
+    assert result.low[0] > 0.9
+    assert result.high[1] < 0.1
 
 
 def test_cohorts_without_reports_do_not_count():

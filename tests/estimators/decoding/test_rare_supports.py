@@ -149,3 +149,15 @@ def test_counts_that_no_reports_give_have_intervals(epsilon, reports):
         assert (result.high <= result.for_all.high).all()
         assert result.for_all.low.min() >= 0
         assert result.for_all.high.max() <= 1
+
+
+def test_rare_jumps_make_no_single_support_rare():
+    """A third of a support is expected, and in one of 100,000 windows a client adds 21 at once.
+
+    Defect caught: the correction for jumps at a saddlepoint between two counts put P(S >= 1) at 0.02.
+    """
+    column = np.ones(1)
+    spread = 1e-5 * 21**2 * column
+    test = SupportTest(column, 1000, 0.9 * column, 3e-4 * column, spread, spread, jump=21.0)
+    tail = erfc(test.deviates_of_absent()[0] / np.sqrt(2)) / 2
+    assert 1 - np.exp(-0.3) <= tail < 2 * (1 - np.exp(-0.3))

@@ -12,6 +12,7 @@ from bench.estimators.coverage import binomial, coverage, log_factorials
 from estimators.frequency.estimate import QUANTILE_975, IntervalEnds
 from estimators.frequency.intervals.acceptance import LEVEL, level_for_all
 from estimators.frequency.intervals.two_binomials import TwoBinomials
+from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor_hot import HotRappor
@@ -103,11 +104,12 @@ def test_no_share_is_outside_more_often_than_stated(values: int, epsilon: float,
 
 
 def test_a_test_by_normal_tails_would_be_seen() -> None:
-    """Corrected for skewness, a normal misses a share among 1,000 nearly always where 10 reports came."""
+    """A normal misses a share among 1,000 nearly always where 10 reports came."""
     channel = Inversion.of_symmetric(KRR.from_epsilon(1000, 1.0))
 
     def interval(counts: np.ndarray, level: float) -> IntervalEnds:
-        return channel.score_test(10).interval(channel.frequency(counts / 10), level)
+        share = channel.frequency(counts / 10)
+        return unified_interval(share, channel.std_error(share, 10), level=level)
 
     assert tails_outside(interval, channel, 10, level_for_all(1000)) > 0.99
 
