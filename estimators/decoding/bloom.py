@@ -14,7 +14,6 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import bloom_design, even_column
 from estimators.decoding.equations.least_squares import solve
 from estimators.decoding.equations.misfit import mostly_unexplained, shift_deviation
-from estimators.decoding.equations.rare_ones import deviate_of, widening
 from estimators.decoding.equations.unexplained_bits import UnexplainedBits, find_unexplained
 from estimators.decoding.initial_guess import first_guess
 from estimators.decoding.likelihood import maximize
@@ -22,6 +21,7 @@ from estimators.decoding.sandwich_errors import LeastSquares, fit
 from estimators.decoding.screening import estimate_beside, most_columns, screen
 from estimators.frequency.estimate import QUANTILE_975, Estimate, IntervalEnds, Misfit
 from estimators.frequency.intervals.acceptance import quantile_of
+from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
 from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
@@ -84,7 +84,7 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     fall with the number of reports. A candidate that neither can be said of is unreliable: its error is
     infinite, too.
 
-    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 4 cohorts nothing is
+    Tails are those of few ones (`bounded_steps`). With reports in fewer than 4 cohorts nothing is
     significant, and the error of `other` is infinite: unlisted strings there raise most bits of a candidate
     together, which no residual shows. Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false
     discoveries, and `other` held in 42 to 60 %.
@@ -138,12 +138,13 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     step = counts.step(design)
 
     def ends(level: float) -> IntervalEnds:
-        return unified_interval(estimate, std_error * widening(quantile_of(level), step), level=level)
+        return unified_interval(estimate, std_error * _widening(quantile_of(level), step), level=level)
 
     low, high, for_all = shown_intervals(ends, frequency)
-    widest = float(widening(QUANTILE_975, step).max())
+    widest = float(_widening(QUANTILE_975, step).max())
     is_withheld = np.count_nonzero(counts.cohort_sizes) < LEAST_COHORTS
-    found = benjamini_hochberg(normal_tail(deviate_of(estimate / tested, step))) & ~is_withheld
+    deviates = normal_equivalent(estimate / tested, np.ones(columns), step)
+    found = benjamini_hochberg(normal_tail(deviates)) & ~is_withheld
     return Estimate(
         estimator="mle",
         reports=counts.reports,
@@ -158,6 +159,11 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
         unbiased=estimate,
         for_all=for_all,
     )
+
+
+def _widening(quantile: float, step: FloatArray) -> FloatArray:
+    """Return the factor on half an interval of a normal, float64 (n,), > 1; misfit has a normal's tails."""
+    return 1 + reach_beyond_normal(np.ones(len(step)), step, quantile) / quantile
 
 
 def _other(squares: LeastSquares, bits: UnexplainedBits, factor: float) -> tuple[float, float]:

@@ -5,8 +5,8 @@ import numpy as np
 from bench.estimators.numbers import quantile_roots
 from bench.estimators.numbers.number_coverage import STEPS, numbers_of, report_counts_of
 from bench.estimators.numbers.quantile_roots import roots_at_truth, roots_table
-from estimators.frequency.intervals import quantile_cells
 from estimators.frequency.number import LEVELS, estimate_number
+from estimators.frequency.numbers import quantile_cells
 from estimators.mechanisms.square_wave import SquareWave
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from estimators.frequency.intervals.binomial_cells import binomial_cells, rank_of, tail_of_two
+from estimators.frequency.numbers.binomial_cells import binomial_cells, rank_of, tail_of_two
 from estimators.mechanisms.square_wave import SquareWave
 
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.95, 0.99)
