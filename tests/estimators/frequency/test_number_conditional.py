@@ -67,13 +67,12 @@ def assert_covered(shape, epsilon, reports, runs=RUNS):
     ("shape", "epsilon", "reports"),
     [
         ("log-normal", 8.0, 1000),
-        ("three atoms", 1.0, 100),
         ("nearly a tie", 1.0, 100_000),
     ],
 )
 def test_hard_cases_are_covered(shape, epsilon, reports):
-    """A chi-square of all cells holds .62 of .99 quantiles of the first, normal tails .8 of a step of the
-    second, and limits of 1.96 .75 of the median of the last.
+    """A chi-square of all cells holds .62 of .99 quantiles of the first, normal tails .8 of one step and
+    .7 of all together, and limits of 1.96 .75 of the median of the last.
     """
     assert_covered(shape, epsilon, reports, FEW_RUNS)
 
