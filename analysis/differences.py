@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, pdtrik
 
 from estimators.arrays import FloatArray
-from estimators.frequency.intervals.acceptance import LEVEL
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg
-
-# Far beyond any number of reports a Poisson is normal: 1 over a float's precision.
-_MOST_EXPECTED = 1e15
-_LEAST_EXPECTED = 1e-9
+from estimators.frequency.estimate import QUANTILE_975
+from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
+from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg, normal_tail
 
 
 class SideShares(NamedTuple):
@@ -61,10 +57,10 @@ def compare_shares(first: SideShares, second: SideShares, rate: float = FALSE_DI
     """Test every value's difference, with Benjamini-Hochberg for all of them together.
 
     The two sets are of different reports, so the variances of a difference add up, and so do third cumulants.
-    Those of a set are at most variance times step, as if its noise were a count of false reports. The tail of
-    a difference is that of a scaled Poisson variable of the same variance and this skewness, on both sides:
-    exact where few reports are false, too far where skewness is less, and normal where many are. Equal shares
-    have equal variances per step, so the set in which chance lowers its own takes that of the other.
+    Those of a set are at most variance times step, as if its noise were a count of false reports. So a
+    difference has the tails of `bounded_steps`, of the same variance and this skewness, on both sides: a
+    little too far where reports are few, and normal where many are false. Equal shares have equal variances
+    per step, so the set in which chance lowers its own takes that of the other.
 
     Errors are those of the randomizers' noise alone: a difference is one between those who reported, whoever
     else there is. Where other people reported in each set, shares may differ although nobody changed, which
@@ -89,10 +85,12 @@ def compare_shares(first: SideShares, second: SideShares, rate: float = FALSE_DI
     total = first.step + second.step
     step = (first.step**2 + second.step**2) / total
     is_known = np.isfinite(per_step)
-    expected = np.clip(np.where(is_known, per_step, 1) * total / step**2, _LEAST_EXPECTED, _MOST_EXPECTED)
-    p_value = np.minimum(1.0, 2 * gammainc(expected + np.abs(difference) / step, expected))
-    half = np.where(is_known, step * (pdtrik((1 + LEVEL) / 2, expected) + 1 - expected), np.inf)
-    p_value = np.where(is_known, p_value, 1.0)
+    variance = np.where(is_known, per_step, 1) * total
+    steps = np.full(len(variance), step)
+    reach = QUANTILE_975 * np.sqrt(variance) + reach_beyond_normal(variance, steps, QUANTILE_975)
+    half = np.where(is_known, reach, np.inf)
+    tail = normal_tail(normal_equivalent(np.abs(difference), variance, steps))
+    p_value = np.where(is_known, np.minimum(1.0, 2 * tail), 1.0)
     return Differences(
         first=first.share,
         second=second.share,

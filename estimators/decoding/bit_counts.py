@@ -82,7 +82,7 @@ class BitCounts:
 
         Returns
         -------
-        float64 array (n,), > 0; see `equations.rare_ones`.
+        float64 array (n,), > 0; the step of `bounded_steps` at a variance of 1.
         """
         noise = self.channel.p_star * (1 - self.channel.p_star)
         ones: FloatArray = design.T @ (np.repeat(self.cohort_sizes, self.ones.shape[1]) * noise)

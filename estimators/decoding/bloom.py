@@ -14,7 +14,6 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import bloom_design, even_column
 from estimators.decoding.equations.least_squares import solve
 from estimators.decoding.equations.misfit import mostly_unexplained, shift_deviation
-from estimators.decoding.equations.rare_ones import deviate_of, widening
 from estimators.decoding.equations.unexplained_bits import UnexplainedBits, find_unexplained
 from estimators.decoding.initial_guess import first_guess
 from estimators.decoding.likelihood import maximize
@@ -22,6 +21,7 @@ from estimators.decoding.sandwich_errors import LeastSquares, fit
 from estimators.decoding.screening import estimate_beside, most_columns, screen
 from estimators.frequency.estimate import QUANTILE_975, Estimate, IntervalEnds, Misfit
 from estimators.frequency.intervals.acceptance import quantile_of
+from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
 from estimators.frequency.intervals.for_all import shown_intervals
 from estimators.frequency.intervals.unified import unified_interval
 from estimators.frequency.significance import benjamini_hochberg, normal_tail
@@ -85,7 +85,7 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     infinite, too. Domain: noise above the shifts that bits may have unseen. At epsilon 16, 10,000 reports, a
     fifth of 5 unlisted strings, the worst of 40 candidates was held in 66 to 90 %, on average 94 to 96 %.
 
-    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 4 cohorts unlisted strings raise
+    Tails are those of few ones (`bounded_steps`). With reports in fewer than 4 cohorts unlisted strings raise
     most bits of a candidate together, which no residual shows. So there nothing is significant, and with a
     background the error of `other` is infinite and intervals are [0, 1]; standard errors lack that shift.
     Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false discoveries, `other` held in 42 to
@@ -144,11 +144,12 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     def ends(level: float) -> IntervalEnds:
         if is_withheld and background:
             return IntervalEnds(np.zeros(columns), np.ones(columns))
-        return unified_interval(estimate, std_error * widening(quantile_of(level), step), level=level)
+        return unified_interval(estimate, std_error * _widening(quantile_of(level), step), level=level)
 
     low, high, for_all = shown_intervals(ends, frequency)
-    widest = float(widening(QUANTILE_975, step).max())
-    found = benjamini_hochberg(normal_tail(deviate_of(estimate / tested, step))) & ~is_withheld
+    widest = float(_widening(QUANTILE_975, step).max())
+    deviates = normal_equivalent(estimate / tested, np.ones(columns), step)
+    found = benjamini_hochberg(normal_tail(deviates)) & ~is_withheld
     return Estimate(
         estimator="mle",
         reports=counts.reports,
@@ -163,6 +164,11 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
         unbiased=estimate,
         for_all=for_all,
     )
+
+
+def _widening(quantile: float, step: FloatArray) -> FloatArray:
+    """Return the factor on half an interval of a normal, float64 (n,), > 1; misfit has a normal's tails."""
+    return 1 + reach_beyond_normal(np.ones(len(step)), step, quantile) / quantile
 
 
 def _other(squares: LeastSquares, bits: UnexplainedBits, factor: float) -> tuple[float, float]:

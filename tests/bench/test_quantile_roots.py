@@ -5,16 +5,16 @@ import numpy as np
 from bench.estimators.numbers import quantile_roots
 from bench.estimators.numbers.number_coverage import STEPS, numbers_of, report_counts_of
 from bench.estimators.numbers.quantile_roots import roots_at_truth, roots_table
-from estimators.frequency.intervals import quantile_cells
 from estimators.frequency.number import LEVELS, estimate_number
+from estimators.frequency.numbers import quantile_cells
 from estimators.mechanisms.square_wave import SquareWave
 
 
 def test_interval_has_the_true_cell_where_its_root_is_below_the_limit(monkeypatch):
     """With a limit so low that the sample has misses, too."""
-    limit = 1.96
+    limit = 1.2
     monkeypatch.setattr(quantile_cells, "LARGEST_ROOT", limit)
-    reports, epsilon, shape, runs = 10_000, 4.0, "air time", 6
+    reports, epsilon, shape, runs = 10_000, 4.0, "rounded", 4
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_of(shape, reports)
     truth = np.bincount(mechanism.cells(numbers), minlength=STEPS)
     quantiles, rng = np.quantile(numbers, LEVELS), np.random.default_rng(1)

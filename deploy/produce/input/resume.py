@@ -29,8 +29,8 @@ class Place:
     Attributes
     ----------
     bytes_done, lines : before it; a line without its end is not counted yet.
-    records : before it, the header included, empty lines not; unlike lines, they do not depend on line ends in
-        values.
+    records : before it, the header included, empty lines not; unlike lines, they do not depend on line ends
+        in values.
     key : of stored progress; empty if none is stored.
     """
 

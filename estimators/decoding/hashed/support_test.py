@@ -18,18 +18,24 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import exprel
 
 from estimators.arrays import FloatArray
 from estimators.frequency.estimate import IntervalEnds
 from estimators.frequency.intervals.acceptance import quantile_of, radius_of
+from estimators.frequency.intervals.saddlepoint import (
+    log_of_spread,
+    log_of_trial,
+    roots,
+    tilted_spread,
+    tilted_trial,
+)
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 
 _STEPS, _SETTLED = 60, 1e-5
 _PART = 1 << 13  # candidates whose arrays stay in a processor's cache
 _MORE_MISSED = 1.4
 # Of ln theta: half the width of the bracket, and the least slope of the logarithm of the deviate.
-_WIDEST, _LEAST_SLOPE, _LEAST_DEVIATE = 12.0, 0.1, 1e-3
+_WIDEST, _LEAST_SLOPE, _LEAST_DEVIATE, _LEAST_ROOT = 12.0, 0.1, 1e-3, 1e-12
 
 
 class _Tail(NamedTuple):
@@ -55,7 +61,7 @@ class SupportTest:
         change, so a candidate that they move is moved in every window.
 
     Source: Hoeffding, Ann. Math. Statist. 27 (1956), theorem 4; Bennett, J. Am. Statist. Assoc. 57 (1962);
-    Daniels, Int. Statist. Rev. 55 (1987), section 6, for lattices; Barndorff-Nielsen (1986), r*.
+    `saddlepoint`, for the tails.
     """
 
     supports: FloatArray
@@ -168,10 +174,9 @@ class SupportTest:
             of_spread = np.log1p((count - mean) * self.jump / self.spread_0) / self.jump
         theta: FloatArray = np.minimum(of_binomial, of_spread)
         for _ in range(_STEPS):
-            tilted = _tilted(self.miss, theta)
-            slope = self.reports * tilted * (1 - tilted) + self.spread_0 * np.exp(self.jump * theta)
-            drift = self.spread_0 * theta * exprel(self.jump * theta)
-            step = (self.reports * tilted + drift - count) / slope
+            miss, spread = tilted_trial(theta, self.miss), tilted_spread(theta, self.jump)
+            slope = self.reports * miss.variance + self.spread_0 * spread.variance
+            step = (self.reports * miss.mean + self.spread_0 * spread.mean - count) / slope
             theta = theta - step
             if np.abs(step).max() <= _SETTLED:
                 break
@@ -180,26 +185,24 @@ class SupportTest:
     def _tail(self, theta: FloatArray, *, absent: bool = False) -> _Tail:
         """Return f with K'(theta) = s - 1/2, or 0, and r* = w + ln(u / w) / w, the deviate of P(S >= s)."""
         count, reports = self.supports - 0.5, self.reports
-        rise, more = np.expm1(theta), self.jump * theta
-        holders, others = _tilted(self.hit, theta), _tilted(self.miss, theta)
-        drift = theta * exprel(more)
-        change = self.spread_1 - self.spread_0
+        hit, miss = tilted_trial(theta, self.hit), tilted_trial(theta, self.miss)
+        moved, change = tilted_spread(theta, self.jump), self.spread_1 - self.spread_0
         share = np.zeros(len(theta))
         if not absent:
-            rest = count - reports * others - self.spread_0 * drift
-            share = np.maximum(rest / (reports * (holders - others) + change * drift), 0)
+            rest = count - reports * miss.mean - self.spread_0 * moved.mean
+            share = np.maximum(rest / (reports * (hit.mean - miss.mean) + change * moved.mean), 0)
+        holders, others = reports * share, reports * (1 - share)
         spread = np.maximum(self.spread_0 + change * share, 0)
-        log_mean = reports * (share * np.log1p(self.hit * rise) + (1 - share) * np.log1p(self.miss * rise))
-        log_mean += spread * theta**2 * _second_order(more)
-        variance = reports * (share * holders * (1 - holders) + (1 - share) * others * (1 - others))
-        w = np.sqrt(np.maximum(2 * (theta * count - log_mean), 1e-12))
-        of_step = 2 * np.sinh(theta / 2) / w
+        log_mean = holders * log_of_trial(theta, self.hit) + others * log_of_trial(theta, self.miss)
+        log_mean += spread * log_of_spread(theta, self.jump)
+        exponent, counted = theta * count - log_mean, holders * hit.variance + others * miss.variance
         # Rare jumps leave the counts between them as they are: no more is corrected than for jumps of 1.
-        u, of_ones = (
-            np.log(of_step * np.sqrt(np.maximum(variance + spread * np.exp(tilt), 1e-12)))
-            for tilt in (more, theta)
+        found, of_ones = (
+            roots(theta, exponent, counted + spread * tilted_spread(theta, jump).variance, _LEAST_ROOT)
+            for jump in (self.jump, 1.0)
         )
-        return _Tail(np.minimum(share, 1), w + np.minimum(u, np.maximum(of_ones, 0)) / w)
+        correction = np.minimum(np.log(found.u / found.w), np.maximum(np.log(of_ones.u / of_ones.w), 0))
+        return _Tail(np.minimum(share, 1), found.w + correction / found.w)
 
     def _mirrored(self) -> "SupportTest":
         """Return the test of 1 - f by the reports that do not support the candidate."""
@@ -225,18 +228,6 @@ def _radii(level: float) -> tuple[FloatArray, FloatArray]:
     quantile = quantile_of(level)
     shares = np.linspace(0, quantile + 0.04, 401)
     return shares, radius_of(shares, np.full(len(shares), 4 * quantile), level)
-
-
-def _tilted(probability: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return p e^theta / (1 - p + p e^theta), without overflow."""
-    tilted: FloatArray = probability / (probability + (1 - probability) * np.exp(-theta))
-    return tilted
-
-
-def _second_order(x: FloatArray) -> FloatArray:
-    """Return (e^x - 1 - x) / x^2, for x > 0."""
-    order: FloatArray = np.where(x < 1e-3, 0.5 + x / 6, (exprel(x) - 1) / np.maximum(x, 1e-3))
-    return order
 
 
 class Spread(NamedTuple):

@@ -5,7 +5,6 @@ import pytest
 
 from bench.estimators.populations import bit_counts, round_to_counts, zipf_shares
 from estimators.decoding.bloom import decode
-from estimators.decoding.equations.rare_ones import deviate_of, widening
 from estimators.frequency.estimate import Estimate
 from estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
 from tests.support.estimators.simulation import generator
@@ -75,12 +74,3 @@ def test_intervals_hold_with_few_false_ones():
         together += bool(((result.for_all.low <= truth) & (truth <= result.for_all.high)).all())
     assert together >= 36
     assert np.mean(covered) > 0.955
-
-
-@pytest.mark.parametrize("step", [0.01, 0.3, 1.0])
-def test_a_widened_quantile_has_the_deviate_of_the_quantile(step):
-    for quantile in (1.96, 4.0):
-        factor = widening(quantile, np.array([step]))
-        assert factor[0] > 1
-        assert deviate_of(quantile * factor, np.array([step]))[0] == pytest.approx(quantile, rel=1e-9)
-    assert deviate_of(np.array([-2.0]), np.array([step])).tolist() == [-2.0]

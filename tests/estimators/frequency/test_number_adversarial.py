@@ -63,7 +63,7 @@ def searched(steps, epsilon, scales):
         assert expected_median_error(mechanism, reports) > 0
 
 
-@pytest.mark.parametrize(("steps", "epsilon"), [(4, 0.01), (4, 16.0), (16, 1.0), (16, 4.0)])
+@pytest.mark.parametrize(("steps", "epsilon"), [(4, 0.01), (4, 16.0), (16, 4.0)])
 def test_no_valid_counts_raise(steps, epsilon):
     searched(steps, epsilon, (1, LARGEST_COUNT))
 
@@ -80,7 +80,7 @@ def test_skewed_windows_of_few_reports_have_an_estimate():
     rng = np.random.default_rng(6)
     for epsilon in (4.0, 8.0):
         mechanism = SquareWave.from_epsilon(0.0, 1.0, 64, epsilon)
-        for _ in range(10):
+        for _ in range(5):
             numbers = np.clip(rng.lognormal(np.log(0.05), 1.0, 100), 0, 1)
             rates = mechanism.channel @ np.bincount(mechanism.cells(numbers), minlength=64) / 100
             assert_in_order(rng.multinomial(100, rates / rates.sum()).astype(np.int64), mechanism)

@@ -1,6 +1,7 @@
 """Conditional coverage: the true numbers of a case stay the same, only the noise is drawn anew.
 
-Each share of 100 runs of 95 % is below .88 in 4e-3 of the seeds, which are fixed; of 93 % in .05.
+Each share of 100 runs of 95 % is below .88 in 4e-3 of the seeds, which are fixed; of 93 % in .05. The sample
+has 40 runs: below .88 in .05 of the seeds; .62 is not in 4e-4, .75 in .03.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from estimators.frequency.number import LEVELS, estimate_number, neighbour_weigh
 from estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 64
-RUNS = 100
+RUNS, FEW_RUNS = 100, 40
 LEAST = 0.88
 SHAPES = {
     "log-normal": lambda rng, size: rng.lognormal(np.log(0.05), 1.0, size),
@@ -65,23 +66,19 @@ def assert_covered(shape, epsilon, reports, runs=RUNS):
 @pytest.mark.parametrize(
     ("shape", "epsilon", "reports"),
     [
-        ("log-normal", 4.0, 1000),
         ("log-normal", 8.0, 1000),
-        ("three atoms", 1.0, 100),
-        ("normal", 8.0, 10_000),
-        ("one end", 2.0, 3000),
         ("nearly a tie", 1.0, 100_000),
     ],
 )
 def test_hard_cases_are_covered(shape, epsilon, reports):
-    """A chi-square of all cells, limits of 1.96 and normal tails hold .62 of .99 quantiles of the second, .75
-    of the median of the last, and .8 of a step of the third.
+    """A chi-square of all cells holds .62 of .99 quantiles of the first, normal tails .8 of one step and
+    .7 of all together, and limits of 1.96 .75 of the median of the last.
     """
-    assert_covered(shape, epsilon, reports)
+    assert_covered(shape, epsilon, reports, FEW_RUNS)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("reports", [100, 1000, 10_000, 1_000_000])
+@pytest.mark.parametrize("reports", [100, 1000, 10_000, 100_000, 1_000_000])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_cases_are_covered(shape, epsilon, reports):

@@ -12,7 +12,7 @@ from estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.pairs import pair_counts
 from tests.support.estimators.simulation import generator
 
-RUNS = 100
+RUNS = 60
 TABLES = {
     "uneven": np.array([[40, 10, 0], [0, 20, 9], [1, 0, 12], [0, 8, 0]]),
     "even": np.array([[9, 9, 9], [8, 8, 8], [8, 8, 8], [8, 8, 9]]),
@@ -23,9 +23,15 @@ TABLES = {
 @pytest.mark.parametrize(
     "epsilon", [8.0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (2.0, 4.0))]
 )
-@pytest.mark.parametrize("truth", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(
+    "truth",
+    [
+        pytest.param(truth, marks=pytest.mark.nightly if name == "even" else (), id=name)
+        for name, truth in TABLES.items()
+    ],
+)
 def test_few_false_reports_are_covered(truth: np.ndarray, epsilon: float) -> None:
-    """Of 100 reports: in 90 of 100 runs at least for the worst pair, 93 on average; seeded."""
+    """Of 100 reports: in 90 % of 60 runs at least for the worst pair, 93 % on average; seeded."""
     rng, mechanism = generator(3), PairKRR.from_epsilons(*truth.shape, epsilon / 2, epsilon / 2)
     shares, given = truth / truth.sum(), truth / np.maximum(truth.sum(axis=1, keepdims=True), 1)
     covered, within = np.zeros((2, truth.size))
@@ -43,11 +49,11 @@ def test_few_false_reports_are_covered(truth: np.ndarray, epsilon: float) -> Non
 
 
 def test_normal_errors_would_be_seen() -> None:
-    """Pairs that nobody has are then covered in less than 90 of the runs."""
+    """Pairs that nobody has are then covered in less than 90 of 100 runs."""
     truth, mechanism = TABLES["uneven"], PairKRR.from_epsilons(4, 3, 4.0, 4.0)
     rng, covered = generator(3), np.zeros(truth.size)
-    for _ in range(RUNS):
+    for _ in range(100):
         table = inverted(pair_counts(rng, truth, mechanism) / truth.sum(), mechanism)
         low, high = unified_interval(table.ravel(), std_error(table, 100, mechanism).ravel())
         covered += (low <= truth.ravel() / 100) & (truth.ravel() / 100 <= high)
-    assert covered.min() < 0.9 * RUNS
+    assert covered.min() < 90

@@ -14,12 +14,19 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from estimators.arrays import FloatArray
+from estimators.frequency.intervals.saddlepoint import Tilted, log_of_trial, roots, tilted_trial
 from estimators.mechanisms.square_wave import SquareWave
 
 # Of each side: where the approximate tail is at most this, the exact one was at most .0252.
 _ALPHA = 0.024
-_HALVINGS = 60
+_HALVINGS, _NEWTON_STEPS = 30, 2
 _LARGEST_TILT = 60.0
+_LEAST_VARIANCE = 1e-300
+# Of both roots: below, their difference is rounding.
+_CENTRAL = 1e-4
+
+# Trials and probability of both binomials.
+_Parts = tuple[tuple[NDArray[np.int64], FloatArray], tuple[NDArray[np.int64], FloatArray]]
 
 
 def rank_of(level: float, reports: int) -> int:
@@ -103,27 +110,38 @@ def tail_of_two(
     -------
     float64 array, in [0, 1].
 
-    Source: Lugannani, Rice, Adv. Appl. Probab. 12 (1980); Daniels, Int. Statist. Rev. 55 (1987), the second
-    correction for continuity.
+    Source: Lugannani, Rice, Adv. Appl. Probab. 12 (1980), with the roots of `saddlepoint`.
     """
-    point = count - 0.5
-    odds = [np.log(share) - np.log1p(-share) for _, share in (one, other)]
-    shape = np.broadcast_shapes(point.shape, one[0].shape, odds[0].shape, other[0].shape, odds[1].shape)
+    point, parts = count - 0.5, (one, other)
+    tilt = _tilt_of(point, parts)
+    exponent = tilt * point
+    for trials, share in parts:
+        exponent = exponent - trials * log_of_trial(tilt, share)
+    w, u = roots(tilt, exponent, _tilted(tilt, parts).variance)
+    central = np.minimum(np.abs(w), np.abs(u)) < _CENTRAL
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correction = np.where(central, 0, 1 / u - 1 / w)
+    tail = ndtr(-w) + np.exp(-(w**2) / 2) / math.sqrt(2 * math.pi) * correction
+    return np.where(count <= 0, 1.0, np.clip(tail, 0, 1))
+
+
+def _tilt_of(point: FloatArray, parts: _Parts) -> FloatArray:
+    """Return the saddlepoint at which the tilted mean is the point: halvings, then Newton for all digits."""
+    shape = np.broadcast_shapes(point.shape, *(array.shape for part in parts for array in part))
     low, high = np.full(shape, -_LARGEST_TILT), np.full(shape, _LARGEST_TILT)
     for _ in range(_HALVINGS):
-        tilt = (low + high) / 2
-        mean = one[0] / (1 + np.exp(-odds[0] - tilt)) + other[0] / (1 + np.exp(-odds[1] - tilt))
-        low, high = np.where(mean < point, tilt, low), np.where(mean < point, high, tilt)
-    tilt = (low + high) / 2
-    exponent, variance = tilt * point, np.zeros(shape)
-    for (trials, share), odd in zip((one, other), odds, strict=True):
-        tilted = 1 / (1 + np.exp(-odd - tilt))
-        variance += trials * tilted * (1 - tilted)
-        exponent -= trials * np.log1p(share * np.expm1(tilt))
-    root = np.sign(tilt) * np.sqrt(2 * np.maximum(exponent, 0))
-    scaled = 2 * np.sinh(tilt / 2) * np.sqrt(variance)
-    central = np.minimum(np.abs(root), np.abs(scaled)) < 1e-4
-    with np.errstate(divide="ignore", invalid="ignore"):
-        correction = np.where(central, 0, 1 / scaled - 1 / root)
-    tail = ndtr(-root) + np.exp(-(root**2) / 2) / math.sqrt(2 * math.pi) * correction
-    return np.where(count <= 0, 1.0, np.clip(tail, 0, 1))
+        middle = (low + high) / 2
+        is_below = _tilted(middle, parts).mean < point
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    tilt: FloatArray = (low + high) / 2
+    for _ in range(_NEWTON_STEPS):
+        mean, variance = _tilted(tilt, parts)
+        tilt = np.clip(tilt + (point - mean) / np.maximum(variance, _LEAST_VARIANCE), low, high)
+    return tilt
+
+
+def _tilted(tilt: FloatArray, parts: _Parts) -> Tilted:
+    """Return mean and variance of the sum."""
+    (one, first), (other, second) = ((trials, tilted_trial(tilt, share)) for trials, share in parts)
+    mean: FloatArray = one * first.mean + other * second.mean
+    return Tilted(mean, one * first.variance + other * second.variance)

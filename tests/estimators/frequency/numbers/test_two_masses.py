@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.intervals.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
+from estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 from estimators.frequency.simplex import minimize_quadratic
 from estimators.mechanisms.square_wave import SquareWave
 
