@@ -42,7 +42,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
 
     def end(number: int, frame: FrameType | None) -> None:
-        # A command that a test calls would take KeyboardInterrupt for its own, print nothing, and the run go on.
+        # A command under test would take KeyboardInterrupt for its own, and the run would go on.
         session.shouldstop = signal.Signals(number).name
         signal.default_int_handler(number, frame)
 
