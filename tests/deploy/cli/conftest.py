@@ -15,7 +15,8 @@ from tests.support.deploy.collection_texts import WHOLE
 
 SEVERAL = """\
   - {name: several, mechanism: rappor-k-hot, hot: 2, values: [a, b, c], f: 0.5, p: 0.25, q: 0.75,
-     window_seconds: 60, grace_seconds: 30, budget: {epsilon: 0.5, delta: 1e-6, period_seconds: 60}}
+     window_seconds: 60, grace_seconds: 30,
+     budget: {epsilon: 0.5, delta: 1e-6, period_seconds: 60, values: unchanged}}
 """
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
