@@ -4,6 +4,7 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,12 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kafka-image", metavar="NAME", help="an image of Apache's or Confluent's Kafka")
 
 
-def pytest_configure() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """End on SIGTERM as on Ctrl-C, so that fixtures stop their processes; handle signals that nohup ignores.
 
     Child processes inherit ignored signals, and tests send them SIGINT and SIGHUP.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        # A command under test would take KeyboardInterrupt for its own, and the run would go on.
+        session.shouldstop = signal.Signals(number).name
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGTERM, end)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:

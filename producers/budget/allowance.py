@@ -68,8 +68,8 @@ class Budget:
             raise ValueError(f"changes of a budget must be at least 0, got {self.changes}")
         if self.changes is not None and self.values != "any":
             raise ValueError(
-                f"changes of a budget need values: any, got {self.values or 'no values'}: they limit what"
-                " changing values cost"
+                f"changes of a budget, which {LongitudinalHash.name} alone has, need values: any, got"
+                f" {self.values or 'no values'}: they limit what changing values cost"
             )
         if not 0 < self.epsilon < math.inf:
             raise ValueError(f"epsilon of a budget must be in (0, inf), got {self.epsilon}")

@@ -28,7 +28,8 @@ def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[s
     Parameters
     ----------
     collection : a pair of fields.
-    given : one tuple or list of two texts, or a list, tuple or one-dimensional array of such.
+    given : one tuple or list of two texts, or a list, tuple or one-dimensional array of such; a missing pair,
+        or a missing text, is unknown.
 
     Raises
     ------
@@ -36,12 +37,13 @@ def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[s
     """
     several = f", or [{example_pair(collection)}] for several"
     as_list = "; .tolist() makes such a list" if has_list(given) else ""
-    if _is_one_pair(given):
+    if _is_one_pair(given) or is_missing(given):
         listed: list[Any] = [given]
     elif isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1):
         listed = list(given)
     else:
         raise no_pair(collection, given, several + as_list)
+    listed = [(None, None) if is_missing(item) else item for item in listed]
     for item in listed:
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise no_pair(collection, item, several)
@@ -54,7 +56,7 @@ def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[s
 
 def text_pair(collection: Collection, value: object) -> tuple[str, str]:
     """Return one pair of texts as a tuple of type `str` itself; TypeError as `no_pair` says if it is none."""
-    pair = tuple(value) if isinstance(value, tuple | list) else ()
+    pair = tuple(value) if isinstance(value, tuple | list) else (None, None) if is_missing(value) else ()
     if len(pair) != 2 or not _are_texts(pair):
         raise no_pair(collection, value)
     first, second = (MISSING_TEXT if is_missing(item) else str.__str__(item) for item in pair)

@@ -9,7 +9,6 @@ import csv
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import cast
 
 from aggregator.history.periods import number_of
@@ -74,7 +73,8 @@ class CsvRecords:
             if name not in header:
                 if is_json:
                     raise FeedError(f"the input has no column '{name}'; for JSON lines give --format jsonl")
-                near = get_close_matches(name, header, 1)
+                # Without a header it holds values, so a cell is quoted only where it is the same name otherwise.
+                near = [each for each in header if each.strip().casefold() == name.strip().casefold()]
                 guess = f"; did you mean '{near[0]}'?" if near else "; its first line must name the columns"
                 raise FeedError(f"the input has no column '{name}'{guess}")
             if header.count(name) > 1:

@@ -44,9 +44,12 @@ def largest_for_shuffled(
         atoms = blanket_of(build(epsilon)).atoms
         return mean_positive_part(atoms, reports, shuffled_epsilon, delta / 8, 1e-3).high <= delta
 
-    low, high = shuffled_epsilon, float(LARGEST_EPSILON)
-    if is_within(high):
-        return high
+    # Upwards by doubling: far above the epsilon sought, to enclose delta takes ten times as long as near it.
+    low, high = shuffled_epsilon, min(2 * shuffled_epsilon, LARGEST_EPSILON)
+    while is_within(high):
+        if high == LARGEST_EPSILON:
+            return float(high)
+        low, high = high, min(2 * high, LARGEST_EPSILON)
     while high > low * (1 + PRECISION):
         middle = (low * high) ** 0.5
         if is_within(middle):

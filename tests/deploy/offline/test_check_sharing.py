@@ -48,6 +48,9 @@ def test_lone_reports_of_local_hashing_are_counted_by_counter() -> None:
     drawn = np.bincount(np.random.default_rng(1).integers(collection.width, size=10_000))
     assert facts.alone == pytest.approx((drawn == 1).sum() / 10_000, abs=0.01)
     assert facts.alone == pytest.approx(0.858, abs=0.001)
+    fewer = sharing_facts(Collection("words", LocalHash.from_epsilon(1.0, 1365), candidates=("a",)), 10_000)
+    assert fewer is not None
+    assert fewer.alone == pytest.approx(0.085, abs=0.001)
     tree = sharing_facts(Collection("texts", PrefixTree.from_epsilon([1, 2], 1.0)), 10_000)
     assert tree is not None
     assert tree.places == 2 * 65_520

@@ -1,5 +1,6 @@
 """Pairs of texts become one report; no pair is refused for its values, and none is shown."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -110,7 +111,6 @@ EXAMPLE = "; for example ('AA', 'EWR')"
     ("given", "kind"),
     [
         ("secret", "str"),
-        (None, "NoneType"),
         ({"carrier": "secret", "origin": "JFK"}, "dict"),
         ({"secret", "JFK"}, "set"),
         (["secret"], "list of 1"),
@@ -150,6 +150,17 @@ def test_one_of_several_values_of_another_kind_is_refused(item, kind):
     with pytest.raises(TypeError) as caught:
         responder().prepare([("B6", "LGA"), item], None)
     assert str(caught.value) == f"{WANTED}{kind}{EXAMPLE}, or [('AA', 'EWR')] for several"
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, np.ma.masked])
+def test_a_missing_pair_is_unknown_in_both_fields(missing):
+    """Whether a report leaves must not depend on a value, and one missing pair refuse no others."""
+    known = value_rule(collection()).checked((None, None))
+    assert value_rule(collection()).checked(missing) == known
+    for given in (missing, [("B6", "JFK"), missing]):
+        assert reports_of(responder().prepare(given, None))[-1:] == reports_of(
+            responder().prepare([(None, None)], None)
+        )
 
 
 @pytest.mark.parametrize("given", [("B6", "JFK"), ["B6", "JFK"]])
