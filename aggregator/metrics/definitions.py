@@ -388,8 +388,8 @@ BUDGET_EPSILON = GaugeMetric(
     unit="nats",
     labels=("collection",),
     meaning="Bound on the total privacy loss of one client's reports in a period, at the budget's delta: "
-    "with `values: any` whatever its values do, with `values: unchanged` while its value stays the same. "
-    "This metric and those below are absent for `budget: none`: then only "
+    "with `values: any` whatever its values do, if it is known when they change, with `values: unchanged` "
+    "while its value stays the same. This metric and those below are absent for `budget: none`: then only "
     "`deniable_epsilon_permanent_nats` and `deniable_epsilon_lifetime_nats` bound the total loss, if they "
     "exist.",
 )
@@ -410,8 +410,8 @@ BUDGET_USED_BOUND = GaugeMetric(
     unit="nats",
     labels=("collection",),
     meaning="Total privacy loss of that many reports of one client, at the budget's delta: with "
-    "`values: unchanged` while its value stays the same, else whatever its values do. No client has spent "
-    "more so far under the current parameters.",
+    "`values: unchanged` while its value stays the same, with `any` whatever its values do, if it is known "
+    "when they change. Within that, no client has spent more so far under the current parameters.",
 )
 BUDGET_USED_BOUND_RATIO = GaugeMetric(
     name="budget_used_bound",

@@ -129,9 +129,9 @@ def account(
     Four bounds: basic composition, tight zCDP, tight RDP, and the exact distribution of the privacy loss
     (for memoized longitudinal k-RR beyond 30 reports, an upper bound that is at most 3 % too high; for k-hot
     RAPPOR whose hot is above half of the values, one that is up to twice the truth). What is memoized costs
-    that while the value stays the same; the row any holds whatever the values do. Memoized
-    longitudinal hashing is accounted for values that change, in as many buckets as --changes allow; where
-    that is only an upper bound, the table says bound instead of exact.
+    that while the value stays the same; the row any holds whatever the values do, on the condition it names.
+    Memoized longitudinal hashing is accounted for values that change, in as many buckets as --changes allow;
+    where that is only an upper bound, the table says bound instead of exact.
     With --shuffled, two certified values of the epsilon against whoever sees only shuffled reports.
 
     Example: deniable account --mechanism k-rr --k 16 --epsilon 1 --reports 5

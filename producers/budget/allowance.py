@@ -29,8 +29,9 @@ STATED_DELTA = 1e-6
 BudgetValues = Literal["unchanged", "any"]
 
 VALUES_ADVICE = (
-    "write values: any, so that the limit holds whatever the values of a client do, or values: unchanged, so"
-    " that it holds while a client's value stays the same: each further value then costs epsilon_inf again"
+    "write values: any, so that the limit holds whatever the values of a client do, if it is known when they"
+    " change, or values: unchanged, so that it holds while a client's value stays the same: each further"
+    " value then costs epsilon_inf again"
 )
 
 

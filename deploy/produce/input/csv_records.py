@@ -73,7 +73,7 @@ class CsvRecords:
             if name not in header:
                 if is_json:
                     raise FeedError(f"the input has no column '{name}'; for JSON lines give --format jsonl")
-                # Without a header it holds values, so a cell is quoted only where it is the same name otherwise.
+                # Without a header it holds values: a cell is quoted only where it writes the same name.
                 near = [each for each in header if each.strip().casefold() == name.strip().casefold()]
                 guess = f"; did you mean '{near[0]}'?" if near else "; its first line must name the columns"
                 raise FeedError(f"the input has no column '{name}'{guess}")

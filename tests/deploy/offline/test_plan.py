@@ -272,7 +272,7 @@ def test_a_plan_among_what_relays_shuffle_agrees_with_check(
         assert 0.49 < shuffled["shuffled"] <= 0.5
     else:  # `check` states the figure of windows that get shuffle_reports
         assert shuffled["shuffled"] < 0.5
-    assert f"among {honest:,}\nhonest ones, the least that relays shuffle" in run(line).stdout
+    assert f"among {honest:,}\nhonest ones, which relays shuffle together" in run(line).stdout
 
 
 def test_a_plan_without_a_file_takes_the_defaults_of_relays() -> None:
