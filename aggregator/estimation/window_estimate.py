@@ -195,13 +195,9 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
             frequency, error = remainder.rest_of_hashed(result, shown, mechanism.oracle)
         case HotRappor() as mechanism:
             ones = window.counts[0, : mechanism.buckets]
-            return Other(
-                *remainder.rest_of_bits(ones, window.reports, collection.entries, shown, mechanism)
-            )
+            return Other(*remainder.rest_of_bits(ones, window.reports, collection.entries, shown, mechanism))
         case mechanism:
-            return Other(
-                *remainder.rest_of_symmetric(window.counts[0], collection.entries, shown, mechanism)
-            )
+            return Other(*remainder.rest_of_symmetric(window.counts[0], collection.entries, shown, mechanism))
     return _other_within(frequency, error)
 
 

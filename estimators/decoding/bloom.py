@@ -84,10 +84,11 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     fall with the number of reports. A candidate that neither can be said of is unreliable: its error is
     infinite, too.
 
-    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 4 cohorts nothing is
+    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 6 cohorts nothing is
     significant, and the error of `other` is infinite: unlisted strings there raise most bits of a candidate
     together, which no residual shows. Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false
-    discoveries, and `other` held in 42 to 60 %.
+    discoveries, and `other` held in 42 to 60 %. With 4 cohorts of 128 bits and no string listed, 13 %
+    of 60 windows had false ones; with 5 one candidate was missed in 15 % of 150; with 6 both rates held.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class Rest(NamedTuple):
     high: float
 
 
-class _Lift(NamedTuple):
+class Lift(NamedTuple):
     """The sum of the noise in the shown counts: its estimate, the variance of that, and bounds of the sum."""
 
     sum: float
@@ -114,7 +114,7 @@ def rest_of_bits(
 
 
 def _ends(
-    test: TwoBinomials, inside: float, lift: _Lift, frequency: float, most: float
+    test: TwoBinomials, inside: float, lift: Lift, frequency: float, most: float
 ) -> tuple[float, float]:
     """Return the interval of the share of the left-out buckets, whose reports are `inside`."""
     counts = np.clip(inside + np.array([lift.least, lift.most]), 0, test.reports)
@@ -194,7 +194,7 @@ def _variance(counts: NDArray[np.int64], reports: int, channel: Inversion) -> Fl
     return variance
 
 
-def _lifted(counts: NDArray[np.int64], variance: FloatArray, shown: NDArray[np.intp]) -> _Lift:
+def _lifted(counts: NDArray[np.int64], variance: FloatArray, shown: NDArray[np.intp]) -> Lift:
     """Estimate the selection bias: the sum of the noise in the shown counts.
 
     Buckets are shown because their noisy count is at least c, so their noise is positive on average. For a
@@ -215,7 +215,7 @@ def _lifted(counts: NDArray[np.int64], variance: FloatArray, shown: NDArray[np.i
     Source: Robbins, Proc. 3rd Berkeley Symposium 1 (1956), for the identity of Poisson counts.
     """
     if len(shown) == 0:
-        return _Lift(0.0, 0.0, 0.0, 0.0)
+        return Lift(0.0, 0.0, 0.0, 0.0)
     last = int(shown[np.lexsort((shown, -counts[shown]))[-1]])
     deviation = float(np.sqrt(variance[last]))
     distance = np.abs(counts - counts[last] - (np.arange(len(counts)) > last))
@@ -232,9 +232,9 @@ def _lifted(counts: NDArray[np.int64], variance: FloatArray, shown: NDArray[np.i
     doubt = float(near @ near) + lifted * deviation * height
     if width == 0:
         most = _most_lifted(counts, shown)
-        return _Lift(min(lifted, most), doubt, 0.0, most)
+        return Lift(min(lifted, most), doubt, 0.0, most)
     half = QUANTILE_975 * float(np.sqrt(doubt))
-    return _Lift(lifted, doubt, max(0.0, lifted - half), lifted + half)
+    return Lift(lifted, doubt, max(0.0, lifted - half), lifted + half)
 
 
 def _most_lifted(counts: NDArray[np.int64], shown: NDArray[np.intp]) -> float:
@@ -253,8 +253,8 @@ def _most_lifted(counts: NDArray[np.int64], shown: NDArray[np.intp]) -> float:
     left = np.flatnonzero(is_left)
     first = int(left[counts[left].argmax()])  # of equal counts, the lowest index
     count, is_behind = int(counts[first]), shown > first
-    equal = np.count_nonzero((counts[shown] == count) & ~is_behind)
-    above = np.count_nonzero((counts[shown] == count + 1) & is_behind)
+    equal = int(np.count_nonzero((counts[shown] == count) & ~is_behind))
+    above = int(np.count_nonzero((counts[shown] == count + 1) & is_behind))
     return float(count * _most_expected(equal) + (count + 1) * _most_expected(above))
 
 

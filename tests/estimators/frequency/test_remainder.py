@@ -135,7 +135,7 @@ def test_intervals_cover_the_rest_of_a_selected_list(simulated: Simulated) -> No
 @pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
 def test_uncorrected_intervals_do_not_cover(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise selected the shown values: without the correction, hardly any interval covers the truth."""
-    monkeypatch.setattr(remainder, "_lifted", lambda *_: remainder._Lift(0.0, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(remainder, "_lifted", lambda *_: remainder.Lift(0.0, 0.0, 0.0, 0.0))
     assert misses(simulated) > MOST_MISSES
 
 
