@@ -182,7 +182,6 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
     """Share of the values not shown; None if none is left, or the collection has no `other`."""
     if len(shown) == collection.entries:
         return _other_of_all(collection, result)
-    most = 1
     match collection.mechanism:
         case (
             OneHotPair() | PairKRR() | SquareWave()
@@ -195,21 +194,16 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
         case PrefixTree() as mechanism:
             frequency, error = remainder.rest_of_hashed(result, shown, mechanism.oracle)
         case HotRappor() as mechanism:
-            most = mechanism.hot
             ones = window.counts[0, : mechanism.buckets]
-            frequency, error = remainder.rest_of_bits(
-                ones, window.reports, collection.entries, shown, mechanism
-            )
+            return Other(*remainder.rest_of_bits(ones, window.reports, collection.entries, shown, mechanism))
         case mechanism:
-            frequency, error = remainder.rest_of_symmetric(
-                window.counts[0], collection.entries, shown, mechanism
-            )
-    return _other_within(frequency, error, most)
+            return Other(*remainder.rest_of_symmetric(window.counts[0], collection.entries, shown, mechanism))
+    return _other_within(frequency, error)
 
 
 def _other_of_all(collection: Collection, result: Estimate) -> Other | None:
     if result.other is not None:
-        return _other_within(*result.other, 1)
+        return _other_within(*result.other)
     if collection.other:
         columns = (result.frequency, result.std_error, result.low, result.high)
         frequency, error, low, high = (float(column[-1]) for column in columns)
@@ -217,11 +211,11 @@ def _other_of_all(collection: Collection, result: Estimate) -> Other | None:
     return None
 
 
-def _other_within(frequency: float, error: float, most: int) -> Other:
-    """Add the interval within [0, most]; without an error, as where no value is shown, nothing is unknown."""
+def _other_within(frequency: float, error: float) -> Other:
+    """Add the interval within [0, 1]; without an error, as where no value is shown, nothing is unknown."""
     if error == 0:
         return Other(frequency, error, frequency, frequency)
-    low, high = unified_interval(np.array([frequency]), np.array([error]), most)
+    low, high = unified_interval(np.array([frequency]), np.array([error]))
     return Other(frequency, _finite(error), float(low[0]), float(high[0]))
 
 

@@ -8,7 +8,7 @@ from estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, rou
 LARGEST_BITS = 4096
 #: With reports in fewer cohorts, strings are not told from unlisted ones that share their bits: nothing is
 #: significant, and the interval of `other` is 0 to 1.
-LEAST_COHORTS = 4
+LEAST_COHORTS = 6
 LARGEST_COHORTS = 65535
 BYTE_HASHED_BITS = 256
 

@@ -22,7 +22,9 @@ def cell_intervals(unconstrained: FloatArray, reports: int, mechanism: PairKRR, 
     A report adds at most 1 / (c c') reports to an entry of the inverted table, where c and c' are the
     contrasts of the fields, and most reports add that or nearly nothing. So in these units an entry is like a
     count of true and false reports, of the variance that a pair without holders has, and `TwoBinomials` has
-    its interval. Where that variance is 64 and more, so are those of `unified_interval`.
+    its interval. Reports that share one value with the pair subtract, so an entry falls further than a count,
+    but no further than a normal: the high end is at least that of `unified_interval`, as are both where that
+    variance is 64 and more.
 
     Parameters
     ----------
@@ -46,5 +48,6 @@ def cell_intervals(unconstrained: FloatArray, reports: int, mechanism: PairKRR, 
         miss = min(miss, (1 - contrast) / 2)
         test = TwoBinomials(reports, miss + contrast, miss, contrast)
         inside = powers == power
-        low[inside], high[inside] = test.interval(reports * (miss + contrast * share[inside]), level)
+        least, most = test.interval(reports * (miss + contrast * share[inside]), level)
+        low[inside], high[inside] = least, np.maximum(high[inside], most)
     return IntervalEnds(low, high)

@@ -142,6 +142,6 @@ def test_what_few_cohorts_withhold_is_said(cohorts: int) -> None:
     names = ["tea", "milk"]
     result = decode(ones, sizes, names, mechanism)
     lines = roll_up_table(names, RollUp(result, result, 1.0), "candidate", 10_000).splitlines()
-    said = [any(part in line for line in lines) for part in ("fewer than 4 cohorts", ", from 0 to 1", "inf")]
+    said = [any(part in line for line in lines) for part in ("fewer than 6 cohorts", ", from 0 to 1", "inf")]
     assert said == [cohorts == 1, cohorts == 1, False]
     assert (record_of(names, result)["other_std_error"] is None) == (cohorts == 1)

@@ -24,16 +24,21 @@ def window(mechanism: Rappor, held: np.ndarray, run: int) -> Estimate:
     return decode(*bit_counts(held, held_texts, mechanism, generator(run)), listed, mechanism)
 
 
-@pytest.mark.parametrize("cohorts", [1, 3, LEAST_COHORTS, 8])
+@pytest.mark.parametrize("cohorts", [1, 5, LEAST_COHORTS, 8])
 def test_few_cohorts_find_nothing_and_know_no_rest(cohorts):
     """With a fifth of 100,000 reports unlisted.
 
+<<<<<<< HEAD
     Defects caught: in one cohort `other` was held in 42 %, and at 100 reports the worst candidate in 51 %.
+=======
+    Defects caught: `other` of one cohort held in 42 %, and with 4 cohorts and all
+    strings unlisted, 13 % of the windows had false discoveries.
+>>>>>>> 7063f6bd
     """
     held = np.append(round_to_counts(zipf_shares(LISTED, 1.0), 80_000), np.full(5, 4000))
     result = window(mechanism_of(cohorts, 4.0), held, 1)
     assert result.other is not None
-    is_withheld = cohorts < LEAST_COHORTS
+    is_withheld = cohorts <= 5
     assert np.isinf(result.other[1]) == is_withheld
     assert result.significant.any() != is_withheld
     assert (result.high - result.low < 1).any() != is_withheld
