@@ -85,19 +85,12 @@ def decode_design(counts: BitCounts, design: csc_array, even_share: float, backg
     infinite, too. Domain: noise above the shifts that bits may have unseen. At epsilon 16, 10,000 reports, a
     fifth of 5 unlisted strings, the worst of 40 candidates was held in 66 to 90 %, on average 94 to 96 %.
 
-<<<<<<< HEAD
-    Tails are those of few ones (`bounded_steps`). With reports in fewer than 4 cohorts unlisted strings raise
+    Tails are those of few ones (`bounded_steps`). With reports in fewer than 6 cohorts unlisted strings raise
     most bits of a candidate together, which no residual shows. So there nothing is significant, and with a
     background the error of `other` is infinite and intervals are [0, 1]; standard errors lack that shift.
     Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false discoveries, `other` held in 42 to
-    60 %, and the worst candidate in 51 %.
-=======
-    Tails are those of sums of ones (`rare_ones`). With reports in fewer than 6 cohorts nothing is
-    significant, and the error of `other` is infinite: unlisted strings there raise most bits of a candidate
-    together, which no residual shows. Measured with 1 cohort of 128 bits, or 2 of 32: up to 12.8 % false
-    discoveries, and `other` held in 42 to 60 %. With 4 cohorts of 128 bits and no string listed, 13 %
-    of 60 windows had false ones; with 5 one candidate was missed in 15 % of 150; with 6 both rates held.
->>>>>>> 7063f6bd
+    60 %, and the worst candidate in 51 %. With 4 cohorts of 128 bits and no string listed, 13 % of 60 windows
+    had false ones; with 5 one candidate was missed in 15 % of 150; with 6 both rates held.
 
     Parameters
     ----------

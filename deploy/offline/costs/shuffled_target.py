@@ -63,9 +63,9 @@ class RelayPool:
     def sentence(self, _: int | None) -> str:
         """Say among how many reports."""
         return (
-            f"{self.honest(1):,}\nhonest ones, which relays shuffle together if they spread evenly: the"
-            f" smaller of shuffle_reports {self.relay.shuffle_reports:,}\nand what comes of a cohort in each of"
-            f" {number_of(self.partitions, 'partition')}, less forged_share {self.relay.forged_share:g}"
+            f"{self.honest(1):,}\nhonest ones, which relays shuffle together if they spread evenly:"
+            f" the smaller of shuffle_reports {self.relay.shuffle_reports:,}\nand what comes of a cohort in"
+            f" each of {number_of(self.partitions, 'partition')}, less forged_share {self.relay.forged_share:g}"
         )
 
 

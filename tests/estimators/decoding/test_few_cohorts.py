@@ -28,12 +28,8 @@ def window(mechanism: Rappor, held: np.ndarray, run: int) -> Estimate:
 def test_few_cohorts_find_nothing_and_know_no_rest(cohorts):
     """With a fifth of 100,000 reports unlisted.
 
-<<<<<<< HEAD
-    Defects caught: in one cohort `other` was held in 42 %, and at 100 reports the worst candidate in 51 %.
-=======
-    Defects caught: `other` of one cohort held in 42 %, and with 4 cohorts and all
-    strings unlisted, 13 % of the windows had false discoveries.
->>>>>>> 7063f6bd
+    Defects caught: in one cohort `other` was held in 42 %, and at 100 reports the worst candidate in 51 %;
+    with 4 cohorts and all strings unlisted, 13 % of the windows had false discoveries.
     """
     held = np.append(round_to_counts(zipf_shares(LISTED, 1.0), 80_000), np.full(5, 4000))
     result = window(mechanism_of(cohorts, 4.0), held, 1)
