@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import collision_jump, collisions_in, noise_of
+from estimators.decoding.hashed.collisions import collision_jump, collisions_in, noise_of, reach_of_fixed
 from estimators.decoding.hashed.decode import decode_hashed
 from estimators.decoding.hashed.listed import decode_listed
 from estimators.decoding.hashed.support_test import Spread, support_test
@@ -75,16 +75,26 @@ def _shared_hashed(
     known = np.asarray(independent.known_collisions, np.float64)
     inverted = np.asarray(independent.unbiased, np.float64)
 
-    def repeated(frequency: FloatArray) -> FloatArray:
+    def repeated(frequency: FloatArray, fixed: float) -> FloatArray:
         variance: FloatArray = (overlap - 1) * noise_of(frequency, known, reports, permanent) ** 2 + fixed**2
         return variance
 
-    std_error = np.sqrt(noise_of(inverted, known, reports, mechanism) ** 2 + repeated(inverted))
+    std_error = np.sqrt(noise_of(inverted, known, reports, mechanism) ** 2 + repeated(inverted, fixed))
     alone = float(Inversion.of_support(mechanism).std_error(np.zeros(1), reports)[0])
-    jump = max(overlap, collision_jump(collisions_in(fixed, alone), reports, functions))
-    spread = Spread(repeated(np.zeros(len(known))), repeated(np.ones(len(known))), jump)
-    test = support_test(inverted, known, reports, mechanism, spread)
-    low, high, for_all = shown_intervals(test.interval, independent.frequency)
+    collisions = collisions_in(fixed, alone)
+    jump = max(overlap, collision_jump(collisions, reports, functions))
+    absent, everybody = np.zeros(len(known)), np.ones(len(known))
+    test, wider = (
+        support_test(
+            inverted,
+            known,
+            reports,
+            mechanism,
+            Spread(repeated(absent, each), repeated(everybody, each), jump),
+        )
+        for each in (fixed, max(fixed, reach_of_fixed(alone, collisions)))
+    )
+    low, high, for_all = shown_intervals(wider.interval, independent.frequency)
     other = independent.other
     if other is not None:
         other = (other[0], other[1] * math.sqrt(overlap))

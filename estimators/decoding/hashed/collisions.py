@@ -11,6 +11,7 @@ from estimators.mechanisms.hashing.hash_functions import HashFunctions
 # Of the shifts of thousands of candidates, in standard deviations, hardly one is larger.
 _LARGEST_SHIFT = 5.0
 _ROUNDING = 1e-12
+_QUANTILE_95 = 1.6448536269514722
 _QUANTILE_80 = 0.8416212335729143  # normal quantile of 0.8
 
 
@@ -38,6 +39,27 @@ def error_of_fixed(noise: float, collisions: float) -> float:
     """
     reach = (_LARGEST_SHIFT * collisions + _QUANTILE_80 * noise) / QUANTILE_975
     return float(np.sqrt(max(collisions**2, reach**2 - noise**2)))
+
+
+def reach_of_fixed(noise: float, collisions: float) -> float:
+    """Return the part of a standard error with which intervals cover the largest shifts, too.
+
+    That of a value that nobody has is one-sided: it reaches 1.64 standard errors. Where collisions are
+    notable, see `error_of_fixed`, it reaches 1.64 of the noise beyond 5 standard deviations of the shift.
+
+    Parameters
+    ----------
+    noise, collisions : as of `error_of_fixed`.
+
+    Returns
+    -------
+    A fraction, at least that of `error_of_fixed`.
+    """
+    fixed = error_of_fixed(noise, collisions)
+    if fixed <= collisions * (1 + _ROUNDING):
+        return fixed
+    reach = _LARGEST_SHIFT * collisions / _QUANTILE_95 + noise
+    return float(np.sqrt(reach**2 - noise**2))
 
 
 def collisions_in(fixed: float, noise: float) -> float:

@@ -12,6 +12,7 @@ from estimators.decoding.hashed.collisions import (
     concentration,
     error_of_fixed,
     noise_of,
+    reach_of_fixed,
 )
 from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
 from estimators.decoding.hashed.support_test import Spread, support_test
@@ -96,15 +97,17 @@ def decode_words(
     shared, channel = concentration(counts, mechanism), Inversion.of_support(mechanism)
     inverted, collisions, unlisted, known = invert_words(counts, words, functions, shared)
     noise = noise_of(inverted, known, reports, mechanism)
-    fixed = error_of_fixed(float(channel.std_error(np.zeros(1), reports)[0]), collisions)
+    of_absent = float(channel.std_error(np.zeros(1), reports)[0])
+    fixed = error_of_fixed(of_absent, collisions)
     std_error = np.hypot(np.hypot(noise, fixed), _sampling_error(inverted, reports, sampled))
     frequency = np.clip(inverted, 0, 1)
     rest = sampled * (1 - frequency) / reports
-    spread = Spread(
-        fixed**2, fixed**2 + rest, max(1.0, sampled, collision_jump(collisions, reports, functions))
+    jump = max(1.0, sampled, collision_jump(collisions, reports, functions))
+    test, wider = (
+        support_test(inverted, known, reports, mechanism, Spread(each**2, each**2 + rest, jump))
+        for each in (fixed, reach_of_fixed(of_absent, collisions))
     )
-    test = support_test(inverted, known, reports, mechanism, spread)
-    low, high, for_all = shown_intervals(test.interval, frequency)
+    low, high, for_all = shown_intervals(wider.interval, frequency)
     other, error = share_of_others(counts, words, functions, inverted, collisions)
     return Estimate(
         estimator="inv",
