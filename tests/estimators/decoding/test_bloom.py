@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,10 +35,11 @@ def expected_counts(truth, words, mechanism, sizes):
 
 @pytest.mark.parametrize("background", [True, False])
 def test_expected_counts_yield_the_truth(background):
-    truth, sizes = np.array([0.5, 0.3, 0.2, 0.0]), np.full(4, 10**12)
-    result = decode(expected_counts(truth, WORDS, SMALL, sizes), sizes, WORDS, SMALL, background)
+    truth, sizes = np.array([0.5, 0.3, 0.2, 0.0]), np.full(8, 10**12)
+    mechanism = replace(SMALL, cohorts=8)
+    result = decode(expected_counts(truth, WORDS, mechanism, sizes), sizes, WORDS, mechanism, background)
     np.testing.assert_allclose(result.frequency, truth, atol=1e-9)
-    assert result.reports == 4 * 10**12
+    assert result.reports == 8 * 10**12
     assert result.significant.tolist() == [True, True, True, False]
     assert (result.other is not None) == background
     assert 0 <= result.diagnostics["likelihood_gap"] <= 1e-12
