@@ -64,8 +64,9 @@ class RelayPool:
         """Say among how many reports."""
         return (
             f"{self.honest(1):,}\nhonest ones, which relays shuffle together if they spread evenly:"
-            f" the smaller of shuffle_reports {self.relay.shuffle_reports:,}\nand what comes of a cohort in each"
-            f" of {number_of(self.partitions, 'partition')}, less forged_share {self.relay.forged_share:g}"
+            f" the smaller of shuffle_reports {self.relay.shuffle_reports:,}\nand what comes of a cohort"
+            f" in each of {number_of(self.partitions, 'partition')},"
+            f" less forged_share {self.relay.forged_share:g}"
         )
 
 

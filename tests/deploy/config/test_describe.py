@@ -195,7 +195,7 @@ def test_values_of_pairs_that_differ_in_form_are_warned_of_once() -> None:
     assert sum("Unicode form" in line for line in lines_of(collection)) == 1
 
 
-@pytest.mark.parametrize(("cohorts", "warns"), [(1, True), (3, True), (4, False), (8, False)])
+@pytest.mark.parametrize(("cohorts", "warns"), [(1, True), (5, True), (6, False), (8, False)])
 def test_too_few_cohorts_are_warned_of(cohorts: int, warns: bool) -> None:
     mechanism = Rappor.from_probabilities(128, 2, cohorts, 0.25, 0.35, 0.65)
     lines = lines_of(Collection("place", mechanism, candidates=("tea", "milk")))
