@@ -28,7 +28,7 @@ SETTLE_SECONDS = 120
             marks=pytest.mark.nightly,
         ),
         (
-            "local-hash-longitudinal, epsilon_inf: 4.0, epsilon_one: 2.0",
+            "local-hash-longitudinal, epsilon_inf: 4.0, epsilon_one: 2.0, hash_functions: 2336",
             "longitudinal local hashing, 2336 functions into 7 buckets",
             "--clients=user",
         ),

@@ -21,7 +21,7 @@ CLIENT = "canary-client-Ærø-5519"
 LISTED = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", VALUE), other=True)
 OTHER = Collection("listless", KRR.from_epsilon(3, 1.0), values=("AA", "B6"), other=True)
 BLOOM = Collection("destination", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
-BUDGET = Budget(epsilon=40.0, delta=1e-6, period_seconds=86_400)
+BUDGET = Budget(epsilon=40.0, delta=1e-6, period_seconds=86_400, values="unchanged")
 
 
 def spellings(text):

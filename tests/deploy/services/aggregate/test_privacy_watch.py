@@ -116,6 +116,11 @@ def test_gauges_are_what_account_says_of_so_many_reports(allowance: Allowance, l
     assert shown.figure(allowance, "epsilon_per_report_nats") == message["epsilon_one"]
     permanent = message["epsilon_inf"] if allowance.memoized else None
     assert shown.figure(allowance, "epsilon_permanent_nats") == permanent
+    lifetime = shown.figure(allowance, "epsilon_lifetime_nats")
+    if isinstance(allowance.collection.mechanism, LongitudinalKRR):  # as often as there are buckets
+        assert lifetime == pytest.approx(4 * message["epsilon_inf"], rel=1e-9)
+    else:
+        assert lifetime is None
 
 
 def test_gauge_at_an_exhausted_budget_equals_account() -> None:
