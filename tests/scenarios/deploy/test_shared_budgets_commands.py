@@ -71,7 +71,7 @@ def test_what_one_host_has_charged_the_other_refuses(hosts: tuple[Deployment, De
             for line in each.run("spent", given=b"client-7\n").stdout.splitlines()
             if "carrier" in line
         )
-        assert spent[1:6] == ["1", "3.000", "3", "100", "%"]
+        assert spent[1:7] == ["1", "3.000", "3.000", "3", "100", "%"]
     doctor = second.run("doctor", "--as", "producer")
     assert "budget store    ok: it answers, and its tables belong to this secret\n" in doctor.stdout
 
