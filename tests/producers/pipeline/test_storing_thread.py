@@ -54,8 +54,10 @@ def one(clients=None):
     return Submission("latency", window, np.zeros(1, np.uint16), rows, clients, PendingReceipt(1))
 
 
-def open_files():
-    return {Path(entry).resolve().name for entry in Path("/proc/self/fd").iterdir()}
+def open_files(folder):
+    """Names of open files in this folder; stores of other tests may wait for the collector."""
+    found = [Path(entry).resolve() for entry in Path("/proc/self/fd").iterdir()]
+    return {path.name for path in found if path.parent == folder.resolve()}
 
 
 def test_ticks_are_jittered(thread):
@@ -81,27 +83,27 @@ def test_queued_reports_are_stored_at_the_end(thread):
     assert [each.pending_receipt.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
 
 
-def test_paused_thread_has_no_open_store_file(thread):
+def test_paused_thread_has_no_open_store_file(thread, tmp_path):
     """A forked child would hold SQLite's locks without a connection."""
-    assert "producer.sqlite" in open_files()
+    assert "producer.sqlite" in open_files(tmp_path)
     pause = thread.pause()
     assert pause.reached.wait(120)
     submission = one()
     thread.put(submission, 0)
     assert not submission.pending_receipt.done.wait(0.2)
-    assert not {name for name in open_files() if name.startswith("producer.sqlite")}
+    assert not {name for name in open_files(tmp_path) if name.startswith("producer.sqlite")}
     pause.over.open()
     assert submission.pending_receipt.done.wait(120)
     assert submission.pending_receipt.receipt == Receipt(stored=1)
 
 
-def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
+def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch, tmp_path):
     """Computing takes seconds; reports that arrive meanwhile are stored after it and the fork."""
     charge, finding, found, files = Spending.charge, Latch(), Latch(), set()
 
     class Unknown(UnknownLimitError):
         def find(self):
-            files.update(open_files())
+            files.update(open_files(tmp_path))
             finding.open()
             assert found.wait(120)
 
@@ -111,7 +113,7 @@ def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch):
         return charge(self, *given)
 
     monkeypatch.setattr(Spending, "charge", charge_later)
-    submission, before = one(np.zeros((1, 16), np.uint8)), open_files()
+    submission, before = one(np.zeros((1, 16), np.uint8)), open_files(tmp_path)
     thread.put(submission, 0)
     assert finding.wait(120)
     pause = thread.pause()
