@@ -3,7 +3,6 @@
 import json
 import math
 import random
-import shutil
 
 import pytest
 
@@ -15,7 +14,7 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget.allowance import Allowance
 from tests.support.edge.browser.expected import plain_entry, signing_key
-from tests.support.edge.browser.node import BROWSER, JavaScriptError, asked, run
+from tests.support.edge.browser.node import BROWSER, JavaScriptError, asked, broken_sources, run
 
 KEY = signing_key()
 HOUR, DAY = 3600, 86_400
@@ -261,13 +260,8 @@ def test_no_lists_spend_more_than_max_budget():
     ids=["not counted", "counted by fingerprint", "not carried over"],
 )
 def test_spending_more_than_max_budget_is_found(tmp_path, file, right, wrong):
-    shutil.copytree(BROWSER / "src", tmp_path / "src")
-    shutil.copy(BROWSER / "package.json", tmp_path)
-    source = tmp_path / "src" / file
-    text = source.read_text()
-    assert text.count(right) == 1
-    source.write_text(text.replace(right, wrong))
-    assert max(spent_by(seed, tmp_path / "src" / "deniable.js") for seed in SEEDS) > 8
+    copied = broken_sources(tmp_path, file, right, wrong)
+    assert max(spent_by(seed, copied / "deniable.js") for seed in SEEDS) > 8
 
 
 def test_max_budget_counts_what_was_reported_before_it_was_set():

@@ -5,14 +5,13 @@ below 1e-80, and clients that send in that order, or by `due`, are found.
 """
 
 import json
-import shutil
 
 import pytest
 from scipy.stats import hypergeom
 
 from producers.transport.uploads.upload import decode_upload
 from tests.support.edge.browser.lists import allowances, lists_for_scripts
-from tests.support.edge.browser.node import BROWSER, run
+from tests.support.edge.browser.node import BROWSER, broken_sources, run
 from tests.support.edge.browser.pages import app, open_client, status
 from tests.support.edge.browser.ranks import order_tail
 from tests.support.edge.served import KEY, served
@@ -76,13 +75,8 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_order_is_found(tmp_path, name):
     file, right, wrong, paths = BROKEN[name]
-    shutil.copytree(BROWSER / "src", tmp_path / "src")
-    shutil.copy(BROWSER / "package.json", tmp_path)
-    source = tmp_path / "src" / file
-    text = source.read_text()
-    assert text.count(right) == 1
-    source.write_text(text.replace(right, wrong))
-    broken = orders(tmp_path / "src" / "deniable.js")
+    copied = broken_sources(tmp_path, file, right, wrong)
+    broken = orders(copied / "deniable.js")
     assert {path for path, order in broken.items() if order_tail(order) <= FALSE_ALARM} == paths
     if CUT in paths:
         assert selection_tail(broken[CUT]) <= FALSE_ALARM

@@ -4,13 +4,12 @@ Values of the right type, whatever they are: integers that are none, enormous on
 empty texts, arrays with holes, too few, too many or other members.
 """
 
-import shutil
 import subprocess
 
 import pytest
 
 from tests.support.edge.browser.lists import lists_for_scripts
-from tests.support.edge.browser.node import BROWSER, SCRIPTS, node, run
+from tests.support.edge.browser.node import BROWSER, SCRIPTS, broken_sources, node, run
 
 COLLECTIONS, REPORTS = 13, 3
 
@@ -45,13 +44,8 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_dependence_on_values_is_found(tmp_path, name):
     file, right, wrong = BROKEN[name]
-    shutil.copytree(BROWSER / "src", tmp_path / "src")
-    shutil.copy(BROWSER / "package.json", tmp_path)
-    source = tmp_path / "src" / file
-    text = source.read_text()
-    assert text.count(right) == 1
-    source.write_text(text.replace(right, wrong))
-    modules = [str(tmp_path / "src" / name) for name in ("deniable.js", "mechanisms.js")]
+    copied = broken_sources(tmp_path, file, right, wrong)
+    modules = [str(copied / name) for name in ("deniable.js", "mechanisms.js")]
     command = [node(), str(SCRIPTS / "values.mjs"), *modules, lists_for_scripts(), "20"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode

@@ -1,6 +1,7 @@
 """Node, and scripts that run in it."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,3 +58,14 @@ def asked() -> Iterator[Asked]:
         yield Asked(process)
         assert process.stdin is not None
         process.stdin.close()
+
+
+def broken_sources(folder: Path, file: str, right: str, wrong: str) -> Path:
+    """Copy the client's sources, with one place in one file changed; return their folder."""
+    copied = folder / "src"
+    shutil.copytree(BROWSER / "src", copied)
+    shutil.copy(BROWSER / "package.json", folder)
+    text = (copied / file).read_text()
+    assert text.count(right) == 1
+    (copied / file).write_text(text.replace(right, wrong))
+    return copied
