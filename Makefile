@@ -6,7 +6,7 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -51,6 +51,10 @@ chaos: .venv/installed java ## workers under every fault, 5 seeds each: hours; r
 
 demo: .venv/installed java ## stream a year of flights through a real Kafka, with live estimates
 	@$(GUARD) .venv/bin/deniable demo $(ARGS)
+
+messages: .venv/installed ## pin the messages of errors in tests/*/messages.txt: read the difference
+	@rm -f tests/*/messages.txt
+	@.venv/bin/pytest -q --write-messages -m "" $$(grep -rl --include='test_*.py' pin_messages tests)
 
 pictures: .venv/installed java ## update README's pictures in docs; needs Chromium
 	@CI=true $(GUARD) .venv/bin/pytest --quiet -m '' tests/aggregator/web/test_page_pictures.py tests/deploy/demo/test_demo_terminal.py

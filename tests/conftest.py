@@ -18,7 +18,11 @@ from tests.support.needed import missing
 if TYPE_CHECKING:
     from tests.support.secured.broker import SecuredBroker
 
-pytest_plugins = ["tests.support.producers.fixtures", "tests.support.aggregator.fixtures"]
+pytest_plugins = [
+    "tests.support.messages",
+    "tests.support.producers.fixtures",
+    "tests.support.aggregator.fixtures",
+]
 
 # Tests start some eighty brokers, most for seconds: without its second compiler Java needs a fifth less of a
 # processor.
