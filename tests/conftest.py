@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, settings
 
 from deploy.broker.errors import ToolMissingError
 from deploy.broker.jars import fetch_jars, find_java
-from tests.support.brokers.choice import Choice, choose, images, started
+from tests.support.brokers.choice import choice_of, images, started
 from tests.support.needed import missing
 
 if TYPE_CHECKING:
     from tests.support.secured.broker import SecuredBroker
 
 pytest_plugins = [
+    "tests.support.brokers.run_wide",
     "tests.support.messages",
     "tests.support.producers.fixtures",
     "tests.support.aggregator.fixtures",
@@ -74,19 +75,15 @@ def kafka_jars() -> None:
         missing(str(error))
 
 
-def _choice(config: pytest.Config) -> Choice:
-    return choose(*map(config.getoption, ("--bootstrap-servers", "--broker", "--kafka-image")))
-
-
 def pytest_report_header(config: pytest.Config) -> str:
     """Say which broker the tests use."""
-    return f"broker: {_choice(config)}"
+    return f"broker: {choice_of(config)}"
 
 
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest) -> Iterator[str]:
     """Bootstrap servers of one broker for the whole run, chosen by options and by what is installed."""
-    choice = _choice(request.config)
+    choice = choice_of(request.config)
     if choice.kind == "jars":
         request.getfixturevalue("kafka_jars")
     elif choice.kind == "docker" and images() is None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pytest
+
 from tests.support.brokers.local_image import LOCAL_IMAGE
 
 ENGINE_SECONDS = 5
@@ -70,6 +72,16 @@ def choose(
     if LOCAL_IMAGE in present or asked == "docker":
         return Choice("docker", LOCAL_IMAGE, "deploy/broker/kafka/image.sh builds it")
     return Choice("jars", "", f"the Docker engine has no image {LOCAL_IMAGE}, and --kafka-image names none")
+
+
+CHOICE = pytest.StashKey[Choice]()
+
+
+def choice_of(config: pytest.Config) -> Choice:
+    """Return the broker that options and installed programs choose, before one is started."""
+    return config.stash.setdefault(
+        CHOICE, choose(*map(config.getoption, ("--bootstrap-servers", "--broker", "--kafka-image")))
+    )
 
 
 @contextmanager

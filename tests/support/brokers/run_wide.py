@@ -1,0 +1,45 @@
+"""One broker a run with several processes: the one that distributes the tests starts it, and all use it.
+
+The secured broker is not passed on, since tests change its users and certificates: its files run in one
+process.
+"""
+
+from contextlib import ExitStack
+from functools import cache
+
+import pytest
+from xdist.scheduler.loadfile import LoadFileScheduling
+
+from deploy.broker.errors import ToolMissingError
+from tests.support.brokers.choice import choice_of, started
+from tests.support.paths import REPOSITORY
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the broker that `--bootstrap-servers` passes to the processes of a run, unless one is given."""
+    distributes = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if not distributes or "not broker" in config.option.markexpr or choice_of(config).kind == "given":
+        return
+    stack = ExitStack()
+    try:
+        config.option.bootstrap_servers = stack.enter_context(started(choice_of(config)))
+    except ToolMissingError:
+        return  # the fixture skips the tests with the reason
+    config.add_cleanup(stack.close)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    return _Scheduling(config, log)
+
+
+class _Scheduling(LoadFileScheduling):
+    """A file in one process, and all files of the secured broker in one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "secured" if _is_secured(file) else file
+
+
+@cache
+def _is_secured(file: str) -> bool:
+    return "secured_broker" in (REPOSITORY / file).read_text(encoding="utf-8")
