@@ -24,21 +24,20 @@ check: .venv/installed ## ruff and mypy
 	@$(GUARD) .venv/bin/ruff format --check .
 	@$(GUARD) .venv/bin/mypy --strict
 
-# Three processes on two cores, since tests mostly wait. Each has its own broker; a test file runs in one process, so
-# its fixtures are built once.
-PROCESSES = --numprocesses 3 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores, since tests mostly wait. A test file runs in one process, so its fixtures are built
+# once.
+PROCESSES = --numprocesses 3 --no-loadscope-reorder
+MARKS = not all and not nightly and not pictures
 
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: about 15 minutes on two cores; ARGS replaces its options
-	@$(GUARD) .venv/bin/pytest -m "not all and not nightly and not pictures" $(or $(ARGS),$(PROCESSES))
+test: .venv/installed java ## tests with a real broker and the page: 5 minutes on two cores; ARGS replaces its options
+	@$(GUARD) .venv/bin/pytest -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))
 
-# The files are named, since to collect all of them takes a minute.
-test-all: test ## make test, then the rest: all fault points, fuzzing, deployments, containers
-	@$(GUARD) .venv/bin/pytest -m "all and not pictures and not nightly" $(or $(ARGS),$(PROCESSES)) \
-		$$(grep -rl --include='test_*.py' 'mark\.all' tests)
+test-all: MARKS = not nightly and not pictures
+test-all: test ## make test and the rest in one run: all fault points, fuzzing, deployments, containers
 
 test-nightly: .venv/installed java ## longer searches and audits of what the others sample: half an hour
 	@$(GUARD) .venv/bin/pytest -m nightly $(or $(ARGS),$(PROCESSES))
