@@ -1,7 +1,7 @@
 """Find every module and its imports by parsing the files, without importing them."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -31,13 +31,19 @@ def trees() -> Mapping[str, ast.Module]:
     }
 
 
-def imported(tree: ast.AST) -> set[str]:
+@cache
+def nodes() -> Mapping[str, list[ast.AST]]:
+    """Return all nodes of each of these files."""
+    return {file: list(ast.walk(tree)) for file, tree in trees().items()}
+
+
+def imported(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the dotted names that a file imports, at its top or in functions; `from a import b` is a.b.
 
     Relative imports cannot leave their folder, so they are left out.
     """
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

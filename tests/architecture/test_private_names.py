@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
 
-from tests.architecture.imports import imported, trees
+from tests.architecture.imports import imported, nodes
 from tests.architecture.private_names import AIOKAFKA, CONSUMER, NAMES, PRIVATE, PrivateName
 from tests.support.paths import REPOSITORY as ROOT
 
@@ -79,9 +79,9 @@ def test_name_that_was_moved_is_reported_in_a_sentence() -> None:
     assert moved(name._replace(text="_fetch_max_wait")) is not None, "the beginning of a name is another name"
 
 
-def defined(tree: ast.AST) -> Iterator[str]:
+def defined(file: str) -> Iterator[str]:
     """Names that a file of ours defines itself, or mentions as texts."""
-    for node in ast.walk(tree):
+    for node in nodes()[file]:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield node.name
@@ -95,11 +95,11 @@ def defined(tree: ast.AST) -> Iterator[str]:
 
 def test_list_is_complete() -> None:
     """Every attribute with an underscore that no file of ours defines is in the list, or public."""
-    ours = {name for tree in trees().values() for name in defined(tree)}
+    ours = {name for file in nodes() for name in defined(file)}
     used = {
         node.attr
-        for tree in trees().values()
-        for node in ast.walk(tree)
+        for of_file in nodes().values()
+        for node in of_file
         if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr)
     }
     listed = {word for name in PRIVATE for word in re.findall(r"_\w+", name.text)}
@@ -113,11 +113,11 @@ def test_list_names_every_file_that_uses_a_name() -> None:
     listed = {(name.file, word) for name in PRIVATE for word in re.findall(r"_\w+", name.text)}
     words = {word for _, word in listed}
     used = set()
-    for file, tree in trees().items():
-        foreign = words.difference(defined(tree))
+    for file, of_file in nodes().items():
+        foreign = words.difference(defined(file))
         used |= {
             (file, node.attr)
-            for node in ast.walk(tree)
+            for node in of_file
             if isinstance(node, ast.Attribute)
             and node.attr in foreign
             and not (isinstance(node.value, ast.Name) and node.value.id == "self")
@@ -143,8 +143,8 @@ def test_every_import_from_an_internal_module_is_listed() -> None:
     }
     used = {
         (file, name)
-        for file, tree in trees().items()
-        for name in imported(tree)
+        for file, of_file in nodes().items()
+        for name in imported(of_file)
         if name.partition(".")[0] in LIBRARIES and not is_public(name)
     }
     assert used
