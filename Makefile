@@ -19,9 +19,10 @@ install: .venv/installed ## create the environment in .venv, with the command .v
 java:
 	@$(GUARD) sh deploy/install.sh java
 
-check: .venv/installed ## ruff and mypy
+check: .venv/installed ## ruff, the order of imports, and mypy
 	@$(GUARD) .venv/bin/ruff check .
 	@$(GUARD) .venv/bin/ruff format --check .
+	@$(GUARD) .venv/bin/lint-imports --no-logo
 	@$(GUARD) .venv/bin/mypy --strict
 
 # Three processes on two cores, since tests mostly wait. A test file runs in one process, so its fixtures are built

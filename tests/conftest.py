@@ -16,7 +16,7 @@ from tests.support.brokers.choice import choice_of, images, started
 from tests.support.needed import missing
 
 if TYPE_CHECKING:
-    from tests.support.secured.broker import SecuredBroker
+    from tests.support.brokers.secured.broker import SecuredBroker
 
 pytest_plugins = [
     "tests.support.brokers.run_wide",
@@ -99,7 +99,7 @@ def secured_broker(kafka_jars: None) -> Iterator["SecuredBroker"]:
     Starts in 6 s on a quiet machine. A test that changes its certificate, or stops it, must restore it; names
     of users and topics begin with `topic_prefix`.
     """
-    from tests.support.secured.broker import (
+    from tests.support.brokers.secured.broker import (
         SecuredBroker,  # here, so that fast tests do not import a Kafka client
     )
 

@@ -13,7 +13,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import deniable
-from tests.architecture.imports import MODULES, imported, is_in
+from deploy.cli.hidden_packages import NAMES, refuse_hidden_packages
 from tests.support.paths import REPOSITORY
 
 
@@ -21,42 +21,54 @@ def test_every_public_name_exists() -> None:
     assert [name for name in deniable.__all__ if not hasattr(deniable, name)] == []
 
 
-def test_project_does_not_import_the_public_face() -> None:
-    names = {name: imported(path.read_text()) for name, path in MODULES.items()}
-    assert [name for name, imports in names.items() if any(is_in(each, "deniable") for each in imports)] == []
+def test_other_packages_of_our_names_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(NAMES) == 7
+    said = {name: refusal(name, tmp_path, monkeypatch) for name in NAMES}
+    assert said == {
+        name: f"another package called {name!r} hides deniable's: {tmp_path / name / name / '__init__.py'}"
+        for name in NAMES
+    }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["producers", "estimators", "relay", "edge", "aggregator", "analysis", "deploy"]
-)
-@pytest.mark.parametrize("file", ["__init__.py", "module.py"])
-def test_other_package_of_the_same_name_is_refused(tmp_path: Path, name: str, file: str) -> None:
-    """A folder with only `module.py` is a namespace package, which does not hide our regular one."""
-    folder = tmp_path / name
-    folder.mkdir()
-    (folder / file).write_text("raise SystemExit('the wrong package was run')")
-    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(REPOSITORY)!r}]; import deniable"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    if file == "module.py":
-        assert done.returncode == 0, done.stderr
-        return
-    assert done.returncode == 1
-    expected = f"ImportError: another package called {name!r} hides deniable's: {folder / file}"
-    assert done.stderr.splitlines()[-1] == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["producers", "estimators", "aggregator"])
-def test_command_refuses_it_in_one_line(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    hiding = tmp_path / name / "__init__.py"
+def refusal(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """Return what is said of another package of this name; None if it is not refused."""
+    hiding = folder / name / name / "__init__.py"
+    hiding.parent.mkdir(parents=True)
     hiding.touch()
-    places = [str(tmp_path), str(REPOSITORY)]
-    code = f"import sys; sys.path[:0] = {places}; from deploy.cli.main import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "check"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr == f"Error: another package called {name!r} hides deniable's: {hiding}\n"
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(hiding.parents[1])
+        patched.delitem(sys.modules, name)
+        try:
+            refuse_hidden_packages()
+        except ImportError as error:
+            return str(error)
+    return None
+
+
+def imports_with(first: Path, code: str = "import deniable") -> tuple[int, str]:
+    """Run code where a folder comes before the project: exit status and last line of stderr."""
+    command = f"import sys; sys.path[:0] = [{str(first)!r}, {str(REPOSITORY)!r}]; {code}"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "check"], capture_output=True, text=True, check=False
+    )
+    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+
+
+@pytest.mark.slow
+def test_hidden_package_is_refused_at_the_first_import(tmp_path: Path) -> None:
+    """`deploy`, too, of which `deniable` cannot ask that; folders without `__init__.py` hide nothing."""
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "module.py").write_text("raise SystemExit('the wrong package was run')")
+    assert imports_with(tmp_path) == (0, "")
+    for name in ("estimators", "deploy"):
+        hiding = tmp_path / name / "__init__.py"
+        hiding.write_text("raise SystemExit('the wrong package was run')")
+        message = f"another package called {name!r} hides deniable's: {hiding}"
+        assert imports_with(tmp_path) == (1, f"ImportError: {message}")
+        if name != "deploy":
+            run = "from deploy.cli.main import main; main()"
+            assert imports_with(tmp_path, run) == (1, f"Error: {message}")
 
 
 def test_errors_of_open_producer_are_public() -> None:

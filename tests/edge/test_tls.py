@@ -6,9 +6,9 @@ import ssl
 import pytest
 
 from edge.tls import TlsFiles, TlsFilesError
+from tests.support.brokers.secured.certificates import Authority
 from tests.support.edge.served import served
 from tests.support.edge.uploads import post, upload
-from tests.support.secured.certificates import Authority
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from aggregator.topics.partition_reader import RowReader
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
-from tests.support.secured.broker import ADMIN, SecuredBroker
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 
 TRIALS = 5
 

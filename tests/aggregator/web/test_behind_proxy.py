@@ -18,10 +18,10 @@ from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.server import WebServer
 from deploy.broker.ports import free_port
 from tests.support.aggregator.builders import COLLECTIONS
+from tests.support.brokers.secured.certificates import Authority
 from tests.support.needed import tool
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
-from tests.support.secured.certificates import Authority
 
 pytestmark = pytest.mark.all
 

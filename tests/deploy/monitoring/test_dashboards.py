@@ -2,11 +2,11 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import promql_parser
-import pytest
 
 from aggregator.metrics import definitions as of_workers
 from deploy.monitoring.dashboards.files import FOLDER, written
@@ -20,7 +20,7 @@ SERIES = samples(METRICS)
 QUERIES = tuple(queries(FOLDER))
 DASHBOARDS = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
 PANELS = [
-    pytest.param(name, panel, id=f"{name}: {panel['title']}")
+    (name, panel)
     for name, dashboard in sorted(DASHBOARDS.items())
     for panel in dashboard["panels"]
     if panel["type"] != "row"
@@ -29,6 +29,12 @@ PANELS = [
 
 def variables(dashboard: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in dashboard["templating"]["list"]}
+
+
+def of_panels(is_wrong: Callable[[str, dict[str, Any]], bool]) -> str:
+    """Return the dashboards and titles of panels that break a rule, a line each."""
+    assert PANELS
+    return "\n".join(f"{name}: {panel['title']}" for name, panel in PANELS if is_wrong(name, panel))
 
 
 def test_the_files_are_current() -> None:
@@ -46,29 +52,39 @@ def test_uids_stay() -> None:
     }
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: f"{query.dashboard}, {query.panel}")
-def test_a_query_can_be_answered(query: Query) -> None:
-    """It parses, and names metrics of the catalogue and labels that they have; so does its legend."""
-    labels = labels_of(promql_parser.parse(query.expression), SERIES)
-    assert set(re.findall(r"{{(\w+)}}", query.legend)) <= (labels or set())
+def fault(query: Query) -> str | None:
+    """What is wrong: it does not parse, or it or its legend names a metric or a label that does not exist."""
+    try:
+        labels = labels_of(promql_parser.parse(query.expression), SERIES) or set()
+    except ValueError as error:
+        return str(error)
+    unknown = set(re.findall(r"{{(\w+)}}", query.legend)) - labels
+    return f"the legend names {', '.join(sorted(unknown))}" if unknown else None
 
 
-@pytest.mark.parametrize(
-    ("expression", "wrong"),
-    [
-        ("sum(deniable_lags)", "no metric is called 'deniable_lags'"),
-        ("deniable_estimate_seconds", "no metric is called 'deniable_estimate_seconds'"),
-        ('deniable_lag_records{topic="a"}', "deniable_lag_records has no label topic"),
-        ("max by (collection) (deniable_lag_records)", "deniable_lag_records has no label collection"),
-        ("sum without (le) (deniable_lag_records)", "deniable_lag_records has no label le"),
-        ("histogram_quantile(0.5, sum(deniable_estimate_seconds_bucket))", ".* has no label le"),
-        ("deniable_lag_records / deniable_packs_total", "the two sides have different labels: .*"),
-        ("deniable_lag_records or deniable_stalled", "no dashboard needs BinaryExpr: .*"),
-    ],
-)
-def test_unanswerable_query_is_found(expression: str, wrong: str) -> None:
-    with pytest.raises(ValueError, match=f"^{wrong}$"):
-        labels_of(promql_parser.parse(expression), SERIES)
+def test_queries_can_be_answered() -> None:
+    """They parse, and name metrics of the catalogue and labels that they have; so do their legends."""
+    assert QUERIES
+    wrong = [f"{each.dashboard}, {each.panel}: {said}" for each in QUERIES if (said := fault(each))]
+    assert wrong == [], "\n".join(wrong)
+
+
+def test_unanswerable_queries_are_found() -> None:
+    expected = {
+        "sum(deniable_lags)": "no metric is called 'deniable_lags'",
+        "deniable_estimate_seconds": "no metric is called 'deniable_estimate_seconds'",
+        'deniable_lag_records{topic="a"}': "deniable_lag_records has no label topic",
+        "max by (collection) (deniable_lag_records)": "deniable_lag_records has no label collection",
+        "sum without (le) (deniable_lag_records)": "deniable_lag_records has no label le",
+        "histogram_quantile(0.5, sum(deniable_estimate_seconds_bucket))": ".* has no label le",
+        "deniable_lag_records / deniable_packs_total": "the two sides have different labels: .*",
+        "deniable_lag_records or deniable_stalled": "no dashboard needs BinaryExpr: .*",
+        "sum(": "unclosed left parenthesis",
+    }
+    found = {expression: fault(Query("", "", expression, "")) or "" for expression in expected}
+    passed = [each for each, said in found.items() if not re.fullmatch(expected[each], said, re.DOTALL)]
+    assert passed == [], [found[each] for each in passed]
+    assert fault(Query("", "", "sum(deniable_lag_records)", "{{job}}")) == "the legend names job"
 
 
 def test_labels_of_a_result_are_known() -> None:
@@ -82,44 +98,60 @@ def test_labels_of_a_result_are_known() -> None:
     assert labels_of(promql_parser.parse(without), SERIES) == {"collection", "job"}
 
 
-@pytest.mark.parametrize(("name", "panel"), PANELS)
-def test_panel_asks_a_question_and_has_a_unit(name: str, panel: dict[str, Any]) -> None:
-    assert re.match(r"[A-Z][^.]*\?", panel["description"]), "the question that it answers"
-    assert panel["fieldConfig"]["defaults"]["unit"]
-    assert panel["targets"], name
+def test_panels_ask_a_question_and_have_a_unit() -> None:
+    """The description begins with the question."""
+
+    def lacks(_: str, panel: dict[str, Any]) -> bool:
+        is_question = re.match(r"[A-Z][^.]*\?", panel["description"])
+        return not (is_question and panel["fieldConfig"]["defaults"]["unit"] and panel["targets"])
+
+    wrong = of_panels(lacks)
+    assert wrong == "", wrong
 
 
-@pytest.mark.parametrize(("name", "panel"), PANELS)
-def test_panel_of_one_metric_shows_what_the_catalogue_says(name: str, panel: dict[str, Any]) -> None:
+def test_panels_of_one_metric_show_what_the_catalogue_says() -> None:
     """Meaning and remedy, unless the panel only counts the series of a metric."""
-    shown = " ".join(target["expr"] for target in panel["targets"])
-    metrics = [metric for metric in METRICS if re.search(rf"\b{metric.exposed}(_bucket)?\b", shown)]
-    if len(metrics) == 1:
-        assert metrics[0].help in panel["description"]
-    assert metrics, name
+
+    def lacks(_: str, panel: dict[str, Any]) -> bool:
+        shown = " ".join(target["expr"] for target in panel["targets"])
+        metrics = [metric for metric in METRICS if re.search(rf"\b{metric.exposed}(_bucket)?\b", shown)]
+        return not metrics or (len(metrics) == 1 and metrics[0].help not in panel["description"])
+
+    wrong = of_panels(lacks)
+    assert wrong == "", wrong
 
 
-@pytest.mark.parametrize(("name", "panel"), PANELS)
-def test_a_panel_asks_the_chosen_prometheus(name: str, panel: dict[str, Any]) -> None:
-    asked = [panel, *panel["targets"]]
-    assert [each["datasource"] for each in asked] == [{"type": "prometheus", "uid": "${datasource}"}] * len(
-        asked
-    )
-    known = {f"${variable}" for variable in variables(DASHBOARDS[name])} | {"$__rate_interval"}
-    known |= {"$1"}  # of label_replace; no variable has a number for a name
-    assert all(set(re.findall(r"\$\w+", target["expr"])) <= known for target in panel["targets"])
+def test_panels_ask_the_chosen_prometheus() -> None:
+    """And name only variables of their dashboard."""
+    known = {
+        name: {*(f"${variable}" for variable in variables(dashboard)), "$__rate_interval", "$1"}
+        for name, dashboard in DASHBOARDS.items()  # $1 of label_replace: no variable has a number for a name
+    }
+
+    def asks_another(name: str, panel: dict[str, Any]) -> bool:
+        sources = [each["datasource"] for each in (panel, *panel["targets"])]
+        named = {each for target in panel["targets"] for each in re.findall(r"\$\w+", target["expr"])}
+        chosen = {"type": "prometheus", "uid": "${datasource}"}
+        return any(source != chosen for source in sources) or not named <= known[name]
+
+    wrong = of_panels(asks_another)
+    assert wrong == "", wrong
 
 
-@pytest.mark.parametrize("name", DASHBOARDS)
-def test_the_chosen_deployment_is_asked(name: str) -> None:
+def test_the_chosen_deployment_is_asked() -> None:
     """For every series of every query, and of every choice but that of the deployment."""
-    dashboard = DASHBOARDS[name]
-    found = variables(dashboard)
-    choices = [found[label]["query"]["query"] for label in found.keys() - {"datasource", "job"}]
-    shown = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
-    for asked in [*choices, *shown]:
-        series = re.findall(r"\bdeniable_\w+", asked)
-        assert re.findall(r'\b(deniable_\w+)\{job=~"\$job"[,}]', asked) == series != [], asked
+    wrong = []
+    for name, dashboard in DASHBOARDS.items():
+        found = variables(dashboard)
+        choices = [found[label]["query"]["query"] for label in found.keys() - {"datasource", "job"}]
+        shown = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+        assert choices, name
+        assert shown, name
+        for asked in [*choices, *shown]:
+            series = re.findall(r"\bdeniable_\w+", asked)
+            if not series or re.findall(r'\b(deniable_\w+)\{job=~"\$job"[,}]', asked) != series:
+                wrong.append(f"{name}: {asked}")
+    assert wrong == [], "\n".join(wrong)
 
 
 #: Shares of values, of `other` and of margins, and the ends of their intervals.
@@ -129,45 +161,55 @@ ENDS = r"\bdeniable_estimate_(?!below)\w+_ratio\b"
 def test_ends_of_an_interval_are_those_of_the_record() -> None:
     """Nothing is added to an estimate or taken from it."""
     shares = [query for query in QUERIES if re.search(ENDS, query.expression)]
-    assert all(re.fullmatch(r"max by \(\w+\) \(\w+\{[^}]*\}\)", query.expression) for query in shares)
+    only = r"max by \(\w+\) \(\w+\{[^}]*\}\)"
+    changed = [query.expression for query in shares if not re.fullmatch(only, query.expression)]
+    assert changed == [], "\n".join(changed)
     for end in ("low", "high"):
         name = f"deniable_estimate_{end}_ratio"
         assert {query.panel for query in shares if name in query.expression} == {"Estimates", "$value"}
 
 
-@pytest.mark.parametrize("name", DASHBOARDS)
-def test_panels_have_unique_ids_and_do_not_overlap(name: str) -> None:
-    panels = DASHBOARDS[name]["panels"]
-    assert [panel["id"] for panel in panels] == list(range(1, len(panels) + 1))
-    places = [panel["gridPos"] for panel in panels]
-    cells = [
-        (place["x"] + across, place["y"] + down)
-        for place in places
-        for across in range(place["w"])
-        for down in range(place["h"])
-    ]
-    assert len(set(cells)) == len(cells)
-    assert max(across for across, _ in cells) < 24
+def test_panels_have_unique_ids_and_do_not_overlap() -> None:
+    wrong = []
+    for name, dashboard in DASHBOARDS.items():
+        panels = dashboard["panels"]
+        places = [panel["gridPos"] for panel in panels]
+        cells = [
+            (place["x"] + across, place["y"] + down)
+            for place in places
+            for across in range(place["w"])
+            for down in range(place["h"])
+        ]
+        assert cells, name
+        if [panel["id"] for panel in panels] != list(range(1, len(panels) + 1)):
+            wrong.append(f"{name}: ids")
+        if len(set(cells)) != len(cells) or max(across for across, _ in cells) >= 24:
+            wrong.append(f"{name}: places")
+    assert wrong == [], "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", DASHBOARDS)
-def test_choices_are_labels_of_metrics(name: str) -> None:
-    found = variables(DASHBOARDS[name])
-    assert found.pop("datasource")["query"] == "prometheus"
-    assert list(found)[:2] == ["job", "collection"], "the one narrows the other"
-    assert not found["job"].get("multi"), "deployments have collections and partitions of the same names"
-    for label, variable in found.items():
-        query = variable["query"]["query"].replace("$collection", ".*").replace("$job", ".*")
-        series, asked = re.fullmatch(r"label_values\((.*), (\w+)\)", query).groups()
-        assert asked == label
-        assert label in labels_of(promql_parser.parse(series), SERIES)
+def test_choices_are_labels_of_metrics() -> None:
+    wrong = []
+    for name, dashboard in DASHBOARDS.items():
+        found = variables(dashboard)
+        assert found.pop("datasource")["query"] == "prometheus", name
+        assert list(found)[:2] == ["job", "collection"], f"{name}: the one narrows the other"
+        assert not found["job"].get("multi"), f"{name}: deployments have collections of the same names"
+        for label, variable in found.items():
+            query = variable["query"]["query"].replace("$collection", ".*").replace("$job", ".*")
+            series, asked = re.fullmatch(r"label_values\((.*), (\w+)\)", query).groups()
+            if asked != label or label not in labels_of(promql_parser.parse(series), SERIES):
+                wrong.append(f"{name}: {label}")
+    assert wrong == [], "\n".join(wrong)
 
 
 def test_every_metric_is_on_a_dashboard() -> None:
     """Of workers and producers; relays have none yet."""
     shown = " ".join(query.expression for query in QUERIES)
     present = (*declared_in(of_workers), *declared_in(of_producers))
-    assert [m.exposed for m in present if not re.search(rf"\b{m.exposed}(_bucket)?\b", shown)] == []
+    missing = [m.exposed for m in present if not re.search(rf"\b{m.exposed}(_bucket)?\b", shown)]
+    assert present
+    assert missing == [], "\n".join(missing)
 
 
 def test_queries_are_what_prometheus_is_asked(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
 from producers.transport.security import Security
 from producers.transport.sender import Delivery, OutgoingPack
+from tests.support.brokers.secured.certificates import Authority
 from tests.support.producers.fake_kafka import FakeKafka
-from tests.support.secured.certificates import Authority
 
 pytestmark = pytest.mark.slow
 

@@ -20,9 +20,9 @@ from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
 from producers.transport.credential_files import MOST_BYTES, SecurityError
 from producers.transport.security import CredentialsError, CurrentPassword, Security
-from tests.support.secured.broker import SecuredBroker
-from tests.support.secured.certificates import Authority, Issued
-from tests.support.secured.closing import closing_connections
+from tests.support.brokers.secured.broker import SecuredBroker
+from tests.support.brokers.secured.certificates import Authority, Issued
+from tests.support.brokers.secured.closing import closing_connections
 
 HERE = Path("a-file")
 PASSWORD = "correct horse ✓ battery"

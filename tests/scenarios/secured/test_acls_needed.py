@@ -28,11 +28,11 @@ from producers.transport.connection import connect
 from producers.transport.publication_reader import UnreadableError
 from relay.recovery import NO_SETTINGS, Position
 from relay.service.group import RelayGroup
+from tests.support.brokers.secured.broker import SecuredBroker
+from tests.support.brokers.secured.deployments import SecuredDeployment
+from tests.support.brokers.secured.principals import Principals
 from tests.support.deploy.acl_operations import started
 from tests.support.processes import wait_until
-from tests.support.secured.broker import SecuredBroker
-from tests.support.secured.deployments import SecuredDeployment
-from tests.support.secured.principals import Principals
 
 pytestmark = pytest.mark.broker
 

@@ -16,9 +16,9 @@ from deploy.config.file import load
 from deploy.config.producer import producer_config
 from producers.producer import Producer
 from producers.wire import decode
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
+from tests.support.brokers.secured.deployments import SecuredDeployment, by_certificate, by_password
 from tests.support.processes import wait_until
-from tests.support.secured.broker import ADMIN, SecuredBroker
-from tests.support.secured.deployments import SecuredDeployment, by_certificate, by_password
 
 pytestmark = [
     pytest.mark.all,

@@ -17,9 +17,9 @@ from producers.errors import DeliveryError
 from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
 from producers.transport.security import Security
-from tests.support.secured.broker import SecuredBroker
-from tests.support.secured.certificates import Issued
-from tests.support.secured.closing import closing_connections
+from tests.support.brokers.secured.broker import SecuredBroker
+from tests.support.brokers.secured.certificates import Issued
+from tests.support.brokers.secured.closing import closing_connections
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.brokers.secured.broker import SecuredBroker
+from tests.support.brokers.secured.deployments import by_certificate, by_password
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
-from tests.support.secured.broker import SecuredBroker
-from tests.support.secured.deployments import by_certificate, by_password
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 

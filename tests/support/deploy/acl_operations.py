@@ -29,7 +29,7 @@ from deploy.cluster.permissions import quotas as quota_setup
 from deploy.cluster.permissions.acls import AclError
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.findings import settings_of
-from tests.support.secured.deployments import SecuredDeployment
+from tests.support.brokers.secured.deployments import SecuredDeployment
 
 PATIENCE_SECONDS = 60.0
 EVERYBODY_ELSE = "somebody"

@@ -15,7 +15,7 @@ from deploy.cluster.topics import setup as topic_setup
 from deploy.config.file import Configuration, load
 from producers.transport.cluster import Cluster
 from producers.transport.security import Security
-from tests.support.secured.broker import ADMIN, SecuredBroker
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 
 RUN_SECONDS = 25.0  # documented: 10 on a machine that is not overloaded; Kafka's clients alone would wait 30
 FILE = """\

@@ -13,9 +13,9 @@ import pytest
 from deploy.cluster.connection.probe import PROBE_SECONDS, RefusedError, UnreachableError, probe
 from deploy.cluster.doctor.connection import expiry
 from producers.transport.security import Security
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
+from tests.support.brokers.secured.certificates import Issued
 from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, shown
-from tests.support.secured.broker import ADMIN, SecuredBroker
-from tests.support.secured.certificates import Issued
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

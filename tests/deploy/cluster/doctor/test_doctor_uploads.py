@@ -17,10 +17,10 @@ from deploy.config.file import Configuration, load
 from deploy.config.relay_secret import SECRET_FILE
 from deploy.config.sections import EdgeSection
 from relay.control import encode_marker, encode_settings
+from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.deploy.doctors import Patient, run, shown
 from tests.support.relay.logs import KEYS, SHORT, settings_of
-from tests.support.secured.broker import SecuredBroker
 
 PARTITIONS = 2
 

@@ -23,8 +23,8 @@ from deploy.cluster.connection.probe import RefusedError
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.plan import plan
 from estimators.mechanisms.krr import KRR
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.deploy.doctors import RUN_SECONDS, Patient, run, shown
-from tests.support.secured.broker import ADMIN, SecuredBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 

@@ -22,10 +22,10 @@ from deploy.cluster.permissions.findings import missing
 from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions
 from deploy.cluster.topics.plan import plan
 from estimators.errors import DeniableError
+from tests.support.brokers.secured.broker import SecuredBroker
+from tests.support.brokers.secured.deployments import SecuredDeployment
+from tests.support.brokers.secured.principals import Principals
 from tests.support.deploy.acl_operations import operations, tried
-from tests.support.secured.broker import SecuredBroker
-from tests.support.secured.deployments import SecuredDeployment
-from tests.support.secured.principals import Principals
 
 pytestmark = pytest.mark.broker
 

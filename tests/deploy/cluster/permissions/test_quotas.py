@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
 from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND, limit, quota_of
-from tests.support.secured.broker import SecuredBroker
+from tests.support.brokers.secured.broker import SecuredBroker
 
 pytestmark = pytest.mark.broker
 

@@ -15,10 +15,10 @@ from deploy.broker.ports import free_port
 from deploy.services.edge import try_files as pages
 from deploy.services.edge.command import edge
 from deploy.services.edge.try_files import try_files
+from tests.support.brokers.secured.certificates import Authority
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
-from tests.support.secured.certificates import Authority
 
 FILE = 'kafka: {bootstrap_servers: "127.0.0.1:9"}\nedge: {}\n' + WHOLE
 

@@ -7,8 +7,8 @@ import pytest
 from producers.errors import DeliveryError
 from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.connection import EdgeConnection
+from tests.support.brokers.secured.certificates import Authority
 from tests.support.edge.fake_edge import fake_edge
-from tests.support.secured.certificates import Authority
 
 
 @pytest.fixture(scope="module")

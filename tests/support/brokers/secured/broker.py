@@ -26,7 +26,7 @@ from kafka.admin import (
 from deploy.broker.broker import STOP_SECONDS, Broker
 from deploy.broker.child_processes import stop
 from deploy.broker.ports import free_port
-from tests.support.secured.certificates import Authority, Issued
+from tests.support.brokers.secured.certificates import Authority, Issued
 
 ADMIN = "admin"
 MECHANISM = "SCRAM-SHA-512"

@@ -9,9 +9,9 @@ from pathlib import Path
 from aggregator.topics.names import Topics
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
+from tests.support.brokers.secured.certificates import Issued
 from tests.support.deployments import Deployment
-from tests.support.secured.broker import ADMIN, SecuredBroker
-from tests.support.secured.certificates import Issued
 
 
 @dataclass(frozen=True)

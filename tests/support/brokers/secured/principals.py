@@ -8,8 +8,8 @@ from aggregator.topics.names import Topics
 from deploy.cluster.permissions import acls as acl_setup
 from deploy.cluster.permissions.roles import Role
 from deploy.cluster.topics.setup import create
-from tests.support.secured.broker import ADMIN, SecuredBroker
-from tests.support.secured.deployments import SecuredDeployment, by_certificate, by_password
+from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
+from tests.support.brokers.secured.deployments import SecuredDeployment, by_certificate, by_password
 
 
 class Principals:
