@@ -261,7 +261,7 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 def _mean(
     value: float, middle: float, noise: NumberNoise, places: float, mechanism: SquareWave
 ) -> ScalarEstimate:
-    """Compute in fractions of the range, whose squares neither overflow nor vanish; return the number's units."""
+    """Compute in fractions of the range, whose squares neither overflow nor vanish. Return numbers."""
     error = math.hypot(float(noise.std_error[0]), places)
     down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
     low = min(max(middle - float(down[0]), 0.0), value)
