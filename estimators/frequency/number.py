@@ -87,7 +87,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     noise, means = NumberNoise.of(around @ effect, first, reports, mechanism), around @ corrected
     low, high, for_all = shown_intervals(lambda level: noise.interval(means, level), first)
     found_cells = possible_cells(counts.astype(np.float64), first, mechanism, LEVELS)
-    centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
+    centres = (np.arange(mechanism.steps) + 0.5) / mechanism.steps
     of_mean = NumberNoise.of((centres @ effect)[None], first, reports, mechanism)
     places = _unknown_places(corrected, effect, first, reports, mechanism)
     return Estimate(
@@ -169,7 +169,8 @@ def quantile(level: float, frequency: FloatArray, mechanism: SquareWave) -> floa
     -------
     A number in [minimum, maximum].
     """
-    return float(np.interp(level, np.append(0, frequency.cumsum()), mechanism.edges))
+    edges = np.arange(mechanism.steps + 1) / mechanism.steps
+    return mechanism.at(float(np.interp(level, np.append(0, frequency.cumsum()), edges)))
 
 
 def expected_median_error(mechanism: SquareWave, reports: int) -> float:
@@ -240,14 +241,14 @@ def _unknown_places(
 
     Returns
     -------
-    In units of the number, >= 0; 0 if noise explains all of it.
+    Fraction of the range, >= 0; 0 if noise explains all of it.
 
     Source: Gasser, Sroka, Jennen-Steinmetz, "Residual variance and residual pattern in nonlinear regression"
     (Biometrika 73, 1986), for the sum of squares.
     """
     noise = noise_of(_beyond_neighbours(effect), theta, reports, mechanism)
     squares = 2 / 3 * float((_beyond_neighbours(cells) ** 2 - noise**2).sum())
-    return (mechanism.maximum - mechanism.minimum) / mechanism.steps * math.sqrt(max(0.0, squares) / 12)
+    return math.sqrt(max(0.0, squares) / 12) / mechanism.steps
 
 
 def _beyond_neighbours(values: FloatArray) -> FloatArray:
@@ -260,11 +261,13 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 def _mean(
     value: float, middle: float, noise: NumberNoise, places: float, mechanism: SquareWave
 ) -> ScalarEstimate:
+    """Compute in fractions of the range, whose squares neither overflow nor vanish. Return numbers."""
     error = math.hypot(float(noise.std_error[0]), places)
     down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
-    low = min(max(middle - float(down[0]), mechanism.minimum), value)
-    high = max(min(middle + float(up[0]), mechanism.maximum), value)
-    return ScalarEstimate(value, error, low, high)
+    low = min(max(middle - float(down[0]), 0.0), value)
+    high = max(min(middle + float(up[0]), 1.0), value)
+    units = mechanism.maximum - mechanism.minimum
+    return ScalarEstimate(mechanism.at(value), error * units, mechanism.at(low), mechanism.at(high))
 
 
 def _quantile(

@@ -250,7 +250,7 @@ collections:
     [
         ("{}", 1_000_000, 500),
         ("{shuffle_reports: 10000, forged_share: 0.1}", 1_000_000, 9000),
-        ("{shuffle_reports: 10000, forged_share: 0.1}", 4000, 1800),
+        ("{shuffle_reports: 10000, forged_share: 0.1}", 4000, 1660),
     ],
 )
 def test_a_plan_among_what_relays_shuffle_agrees_with_check(
