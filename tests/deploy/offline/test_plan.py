@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.config.describe import rounded_up
 from deploy.offline.check import check
 from deploy.offline.plan import plan_command
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.planning import best_bloom
