@@ -26,7 +26,7 @@ class Kind:
     mechanism : returns the mechanism of an epsilon.
     run : returns what simulates a window, from the mechanism, a population and the number of reports.
     populations : names, for `run`.
-    channel : returns the channel of a single value, where its coverage is exact; or None.
+    channel : returns the channel of a single value, where coverage is a sum; or None.
     """
 
     mechanism: Callable[[float], Any]
@@ -42,7 +42,11 @@ class Kind:
         }
         found = judge(simulated, runs, seed)
         if self.channel is not None:
-            found["share"] = buckets.exact_share(self.channel(mechanism), reports)
+            channel, name = self.channel(mechanism), "all at once"
+            found["share"] = buckets.exact_share(channel, reports)
+            found[name] = buckets.exact_family(
+                mechanism, channel, self.populations, reports, found[name].wide
+            )
         return found
 
 
