@@ -1,7 +1,7 @@
 """k-RR and RAPPOR without hashing, one window: a value has a bucket or a bit of its own.
 
-The coverage of a value is a sum, of every number of clients who may hold it, and so is a bound of how often
-one of all intervals misses; all else is simulated.
+The coverage of a value is a sum, of every number of clients who may hold it, and so is how often one of
+all intervals misses, or a bound of that; all else is simulated.
 """
 
 from collections.abc import Iterable
@@ -119,7 +119,10 @@ def exact_family(
     reports: int,
     wide: float,
 ) -> Judged:
-    """Judge the intervals of all values at once by a bound: how often each misses, added up.
+    """Judge the intervals of all values at once by how often each of them misses.
+
+    Bits are independent for fixed clients, so how often one of them misses is exact. Of k-RR the sum is a
+    bound.
 
     Parameters
     ----------
@@ -132,7 +135,10 @@ def exact_family(
     for population in populations:
         distinct, times = np.unique(clients_in(mechanism, population, reports), return_counts=True)
         covered = [coverage(each, reports, channel, factorials, level) for each in distinct.tolist()]
-        missed[population] = float((1 - np.array(covered)) @ times)
+        if isinstance(mechanism, HotRappor):
+            missed[population] = float(1 - np.prod(np.power(covered, times)))
+        else:
+            missed[population] = float((1 - np.array(covered)) @ times)
     worst = max(missed, key=lambda population: missed[population])
     verdict = Verdict.WIDE if wide > 0.5 else Verdict.HELD
     if missed[worst] > MOST_FALSE:

@@ -88,7 +88,7 @@ def test_intervals_cover():
 def test_an_empty_row_is_a_discovery_as_often_as_stated():
     """100 reports at epsilon 8, all of one row of 5: another one is called in .05 x 2 / 5, by an exact sum.
 
-    Defect caught: by a normal tail of the row's sum an empty one was called in 2.1 %.
+    Defect caught: by a normal tail of the row's sum an empty one was called in 3.0 %.
     """
     mechanism, reports = OneHotPair.from_epsilon(5, 8, 8.0), 100
     empty = round(8 * reports * mechanism.p_star)
