@@ -198,7 +198,7 @@ def _estimate_all(
     """Least-squares estimates and errors of the chosen candidates, and of each other one added to them."""
     rows = counts.rows(model, theta).without(bits.left_out)
     estimate, variance, inflation = estimate_beside(design, model, rows, solve(model, rows))
-    sampling, shift = np.sqrt(variance), np.zeros(len(variance))
+    sampling, shift, hidden = np.sqrt(variance), np.zeros(len(variance)), np.zeros(len(variance))
     known = np.isfinite(variance)
     shift[known] = shift_deviation(variance[known], inflation[known])
     unreliable = mostly_unexplained(design, ~bits.left_out, bits.is_incomplete)
@@ -206,11 +206,19 @@ def _estimate_all(
         (estimate, squares.estimate),
         (sampling, squares.sampling_error),
         (shift, squares.shift),
+        (hidden, squares.hidden),
         (unreliable, squares.unreliable),
     ):
         column[chosen] = found[: len(chosen)]
     sampling[_twins(design)] = np.inf
-    return replace(squares, estimate=estimate, sampling_error=sampling, shift=shift, unreliable=unreliable)
+    return replace(
+        squares,
+        estimate=estimate,
+        sampling_error=sampling,
+        shift=shift,
+        hidden=hidden,
+        unreliable=unreliable,
+    )
 
 
 def _twins(design: csc_array) -> NDArray[np.bool_]:

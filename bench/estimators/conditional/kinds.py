@@ -68,7 +68,9 @@ KINDS: dict[str, Kind] = {
     ),
     **{
         f"rappor, {cohorts} cohort{'s' if cohorts > 1 else ''}": Kind(
-            partial(texts.bloom_of, cohorts=cohorts), texts.bloom_run, fixed_clients.TEXTS
+            partial(texts.bloom_of, cohorts=cohorts),
+            texts.bloom_run,
+            (*fixed_clients.TEXTS, fixed_clients.FIVE_UNLISTED) if cohorts == 8 else fixed_clients.TEXTS,
         )
         for cohorts in (8, 4, 2, 1)
     },

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
+from scipy.special import ndtr
 
 from estimators.arrays import FloatArray
 from estimators.decoding.design import weighted_gram
@@ -24,6 +25,8 @@ _KNEE = 3.0
 # Ridge of the robust fit, of the diagonal and of its mean: columns without rows have no other curvature.
 _RIDGE, _LEAST_RIDGE = 1e-9, 1e-12
 _LEAST_SPREAD = 1e-2  # lower bound on 1 - leverage
+# Standard deviations of a bit from which on a raise is seen, and the least share of reports without the bit.
+_SEEN, _LEAST_FREE = 4.0, 0.1
 # Median of the absolute value of a standard normal.
 _MEDIAN = 0.6745
 # Unexplained bits are at most this share of the degrees of freedom.
@@ -96,6 +99,40 @@ def find_unexplained(design: csc_array, rows: BitEquations) -> UnexplainedBits:
             break
         left_out = raised
     return UnexplainedBits(left_out, ratio, limit)
+
+
+def hidden_deviation(
+    rows: BitEquations, left_out: NDArray[np.bool_], residual: FloatArray, influence: FloatArray
+) -> FloatArray:
+    """Return the root mean square shift of each column by bits that unlisted strings raise unseen.
+
+    A bit of a frequent candidate has more noise, since clients choose cohorts at random, so it may hide a
+    raise that is plain in other bits. A string with the share s raises a bit by s (1 - x), where x is the
+    share that sets it already; s is the median of the bits left out, and these are as dense among all bits as
+    among those that would show it. A raise is seen from 4 standard deviations of its bit on.
+
+    Parameters
+    ----------
+    rows : BitEquations; weight 0 for bits left out.
+    left_out : bool array (rows,), True for bits that unlisted strings raise plainly.
+    residual : float64 array (rows,), observed - X theta.
+    influence : float64 array (rows, n): times the row's weight, what an observed share adds to a column.
+
+    Returns
+    -------
+    float64 array (n,), fractions; 0 if no bit is left out.
+    """
+    if not left_out.any():
+        return np.zeros(influence.shape[1])
+    free = np.clip(1 - (rows.observed - residual), 0, 1)
+    share = float(np.median(residual[left_out] / np.maximum(free[left_out], _LEAST_FREE)))
+    raised = max(share, 0.0) * free
+    unseen = np.where(rows.weight > 0, ndtr(_SEEN - raised * np.sqrt(rows.weight / rows.excess)), 0.0)
+    shown = float((1 - unseen).sum())
+    density = min(1.0, int(left_out.sum()) / max(shown, 1.0))
+    squares = rows.weight**2 * density * unseen * raised**2
+    deviation: FloatArray = np.sqrt(squares @ influence**2)
+    return deviation
 
 
 def _robust_distance(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:

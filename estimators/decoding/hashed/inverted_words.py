@@ -19,7 +19,7 @@ from estimators.decoding.hashed.support import (
     supported_candidates,
     supports_in,
 )
-from estimators.decoding.hashed.unlisted_texts import MOST_UNLISTED, largest_unlisted
+from estimators.decoding.hashed.unlisted_texts import COMPARED, MOST_UNLISTED, largest_unlisted
 from estimators.frequency.estimate import QUANTILE_975
 from estimators.frequency.intervals.bounded_steps import reach_beyond_normal
 from estimators.frequency.inversion import Inversion
@@ -80,12 +80,14 @@ def invert_words(
     cleared, left, rest = inverted[largest], shared, sums
     frequent, together = np.empty(0, np.int64), np.empty(0)
     places, unlisted = np.arange(len(sums)), np.empty((0, len(sums)), np.uint8)
+    chunks = unlisted
     for _ in range(ROUNDS):
         error = np.hypot(noise, np.sqrt(left * mechanism.collision_variance))
         chosen = np.argsort(-cleared, kind="stable")[:most]
         chosen = np.sort(chosen[cleared[chosen] > FREQUENT_ERRORS * error])
         if np.array_equal(chosen, frequent):
-            more = largest_unlisted(rest, words, functions) if len(unlisted) < MOST_UNLISTED else None
+            taken = chunks[np.argsort(-together, kind="stable")[:COMPARED]]
+            more = largest_unlisted(rest, words, functions, taken) if len(unlisted) < MOST_UNLISTED else None
             if more is None or len(frequent) == most:
                 break
             unlisted = np.vstack([unlisted, more])
