@@ -25,8 +25,7 @@ _KNEE = 3.0
 # Ridge of the robust fit, of the diagonal and of its mean: columns without rows have no other curvature.
 _RIDGE, _LEAST_RIDGE = 1e-9, 1e-12
 _LEAST_SPREAD = 1e-2  # lower bound on 1 - leverage
-# Standard deviations of a bit from which on a raise is seen, and the least share of reports without the bit.
-_SEEN, _LEAST_FREE = 4.0, 0.1
+_SEEN = 4.0  # standard deviations of a bit from which on a raise is seen
 # Median of the absolute value of a standard normal.
 _MEDIAN = 0.6745
 # Unexplained bits are at most this share of the degrees of freedom.
@@ -107,9 +106,9 @@ def hidden_deviation(
     """Return the root mean square shift of each column by bits that unlisted strings raise unseen.
 
     A bit of a frequent candidate has more noise, since clients choose cohorts at random, so it may hide a
-    raise that is plain in other bits. A string with the share s raises a bit by s (1 - x), where x is the
-    share that sets it already; s is the median of the bits left out, and these are as dense among all bits as
-    among those that would show it. A raise is seen from 4 standard deviations of its bit on.
+    raise that is plain in other bits. A string adds its share to each of its bits: raises are taken for the
+    median residual of the bits left out, and for as frequent among all bits as among those that would show
+    them. A raise is seen from 4 standard deviations of its bit on.
 
     Parameters
     ----------
@@ -124,9 +123,7 @@ def hidden_deviation(
     """
     if not left_out.any():
         return np.zeros(influence.shape[1])
-    free = np.clip(1 - (rows.observed - residual), 0, 1)
-    share = float(np.median(residual[left_out] / np.maximum(free[left_out], _LEAST_FREE)))
-    raised = max(share, 0.0) * free
+    raised = max(0.0, float(np.median(residual[left_out])))
     unseen = np.where(rows.weight > 0, ndtr(_SEEN - raised * np.sqrt(rows.weight / rows.excess)), 0.0)
     shown = float((1 - unseen).sum())
     density = min(1.0, int(left_out.sum()) / max(shown, 1.0))
