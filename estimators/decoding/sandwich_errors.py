@@ -104,13 +104,15 @@ def fit(
     shift = shift_deviation(variance, inflation)
     is_incomplete = bits is not None and bits.is_incomplete
     shift_weight = misfit_weight(solution.chi_square_ratio, solution.freedom, is_incomplete=is_incomplete)
-    remainder_error = math.hypot(math.sqrt(variance[-1]), _REMAINDER_SHIFTS * shift[-1])
+    hidden = hidden_deviation(rows, left_out, solution.residual, design @ combined)
+    of_sum = math.hypot(_REMAINDER_SHIFTS * shift[-1], FIXED_STRINGS * hidden[-1])
+    remainder_error = math.hypot(math.sqrt(variance[-1]), of_sum)
     return LeastSquares(
         estimate=solution.estimate,
         sampling_error=np.where(solution.confused, np.inf, np.sqrt(variance[:-1])),
         shift=shift[:-1],
         shift_weight=shift_weight,
-        hidden=hidden_deviation(rows, left_out, solution.residual, design @ inverse),
+        hidden=hidden[:-1],
         remainder=(1 - float(solution.estimate[:-1].sum()), remainder_error),
         unreliable=is_bad | mostly_unexplained(design, ~left_out, is_incomplete),
     )
