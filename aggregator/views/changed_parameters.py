@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from aggregator.history.inverse_variance import join_shares
 from aggregator.records.estimate import EstimateRecord
 from estimators.collection import ANY_TEXT, Collection
+from estimators.mechanisms.directed_rounding import rounded_up_short
 
 NAMES_SHOWN = 5
 TEXTS = ("rappor", "local-hash", "local-hash-longitudinal", "prefix-tree")  # mechanisms of any text
@@ -28,7 +29,7 @@ def difference_of(record: EstimateRecord, present: Collection) -> str:
     mechanism, seconds = present.mechanism, record.window_end - record.window_start
     pairs = (
         ("mechanism", record.mechanism, mechanism.name),
-        ("epsilon", f"{record.epsilon:.6g}", f"{mechanism.epsilon:.6g}"),
+        ("epsilon", rounded_up_short(record.epsilon), rounded_up_short(mechanism.epsilon)),
         ("window_seconds", str(seconds), str(present.window_seconds)),
     )
     found = [f"{name} {before} to {after}" for name, before, after in pairs if before != after]

@@ -7,6 +7,7 @@ clients who can answer, and with them what a share is a share of.
 from typing import NamedTuple
 
 from estimators.collection import ANY_TEXT, Collection
+from estimators.mechanisms.directed_rounding import rounded_up_short
 from estimators.mechanisms.matrix.pair import PairKRR
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
@@ -59,7 +60,7 @@ def named(values: tuple[str, ...]) -> str:
 def _changed(former: Collection, later: Collection) -> list[str]:
     pairs = (
         ("mechanism", former.mechanism.name, later.mechanism.name),
-        ("epsilon", f"{former.mechanism.epsilon:.6g}", f"{later.mechanism.epsilon:.6g}"),
+        ("epsilon", rounded_up_short(former.mechanism.epsilon), rounded_up_short(later.mechanism.epsilon)),
         ("window_seconds", str(former.window_seconds), str(later.window_seconds)),
         ("other", str(former.other).lower(), str(later.other).lower()),
         ("memoize", str(former.memoize).lower(), str(later.memoize).lower()),

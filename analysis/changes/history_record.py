@@ -10,6 +10,7 @@ from aggregator.records.estimate import NumberMean
 from aggregator.records.history_part import HistoryPart
 from analysis.errors import arrow
 from analysis.tables.arrow_table import ArrowTable
+from estimators.mechanisms.directed_rounding import rounded_up_short
 
 JOINED_VERSION = 1
 
@@ -88,7 +89,7 @@ def lines_of_parts(record: JoinedHistoryRecord) -> list[str]:
         lines.append(
             f"{iso(part.start)} to {iso(part.end)}: {number_of(part.windows, 'window', ',')}, "
             f"{number_of(part.reports, 'report', ',')}, "
-            f"{part.mechanism}, epsilon {part.epsilon:.6g} (fingerprint {part.fingerprint})"
+            f"{part.mechanism}, epsilon {rounded_up_short(part.epsilon)} (fingerprint {part.fingerprint})"
         )
         if part.change:
             lines.append(f"  changed since: {part.change}")

@@ -171,8 +171,9 @@ def _mean(found: Sequence[PeriodShares]) -> NumberMean | None:
     if not means:
         return None
     values, errors = (np.array([getattr(each, name) for each in means]) for name in ("value", "std_error"))
-    weights = errors**-2.0
-    value, error = float((weights * values).sum() / weights.sum()), float(weights.sum() ** -0.5)
+    least = errors.min()
+    weights = (least / errors) ** 2  # squares of fractions: those of a number's units may overflow
+    value, error = float((weights * values).sum() / weights.sum()), float(least / np.sqrt(weights.sum()))
     return NumberMean(value, error, value - QUANTILE_975 * error, value + QUANTILE_975 * error)
 
 

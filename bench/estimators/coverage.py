@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.populations import round_to_counts, zipf_shares
+from estimators.frequency.intervals.acceptance import LEVEL
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
@@ -84,13 +85,19 @@ def binomial(
     return first, np.exp(ways + hits * math.log(probability) + (trials - hits) * math.log1p(-probability))
 
 
-def coverage(holders: int, reports: int, channel: Inversion, factorials: NDArray[np.float64]) -> float:
+def coverage(
+    holders: int,
+    reports: int,
+    channel: Inversion,
+    factorials: NDArray[np.float64],
+    level: float = LEVEL,
+) -> float:
     """Probability that the interval of a value with this many holders has holders / N."""
     first_true, true = binomial(holders, channel.hit, factorials)
     first_lie, lie = binomial(reports - holders, channel.miss, factorials)
     probability = np.convolve(true, lie)
     counts = first_true + first_lie + np.arange(len(probability))
-    low, high = channel.score_interval(channel.frequency(counts / reports), reports)
+    low, high = channel.score_interval(channel.frequency(counts / reports), reports, level)
     frequency = holders / reports
     return float(probability[(low <= frequency) & (frequency <= high)].sum())
 

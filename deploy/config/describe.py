@@ -2,11 +2,10 @@
 
 import math
 import unicodedata
-from decimal import ROUND_CEILING, Context
 
 from aggregator.history.periods import number_of
 from estimators.collection import OTHER_LABEL, Collection
-from estimators.mechanisms.directed_rounding import exp_above
+from estimators.mechanisms.directed_rounding import exp_above, rounded_up
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -44,11 +43,6 @@ def describe(allowance: Allowance) -> str:
     return "\n  ".join(lines)
 
 
-def rounded_up(figure: float) -> str:
-    """Round up to four digits: a privacy loss is never stated below its true value."""
-    return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(figure):f}"
-
-
 def most_changes(changes: int) -> str:
     """Say how many changes of bucket a client shows, whatever its values do."""
     return f"at most {number_of(changes, 'change')} of bucket"
@@ -64,6 +58,20 @@ def condition_for_ever(mechanism: Mechanism, changes: int | None = None) -> str:
     if isinstance(mechanism, LongitudinalHash):
         return "" if shown_buckets(mechanism, changes) == 1 else KNOWN_CHANGES
     return KNOWN_VALUES
+
+
+def condition_of_limit(allowance: Allowance, limit: int) -> str:
+    """Return the condition of what `limit` reports cost whatever the values do; "" if they need none.
+
+    Where the budget covers changes, a number of reports needs one for permanent bits only.
+    """
+    mechanism, condition = allowance.collection.mechanism, ""
+    if allowance.memoized:
+        condition = condition_for_ever(mechanism, allowance.changes)
+    if allowance.values == "unchanged":
+        return condition
+    is_needed = limit > 1 and (limit == UNLIMITED or isinstance(mechanism, TwoStepBits))
+    return condition if is_needed else ""
 
 
 def whatever_values(figure: float, condition: str) -> str:
@@ -141,13 +149,11 @@ def _limits(allowance: Allowance) -> list[str]:
 
 def _holds_for(allowance: Allowance, limit: int) -> list[str]:
     """Say what the number of memoized reports holds for, and what it costs whatever the values do."""
-    mechanism, is_endless = allowance.collection.mechanism, limit == UNLIMITED
-    condition = condition_for_ever(mechanism, allowance.changes)
-    if allowance.values == "any":  # a number of reports of the others needs none
-        is_needed = condition and limit > 1 and (is_endless or isinstance(mechanism, TwoStepBits))
-        known = f", {condition}" if is_needed else ""
+    condition = condition_of_limit(allowance, limit)
+    if allowance.values == "any":
+        known = f", {condition}" if condition else ""
         return [f"so many stay within the budget whatever a client's values do{known}"] if limit else []
-    cost = allowance.epsilon_inf("any") if is_endless else allowance.epsilon(limit, "any")
+    cost = allowance.epsilon_inf("any") if limit == UNLIMITED else allowance.epsilon(limit, "any")
     free = whatever_values(cost, condition)
     return [f"so many stay within the budget while a client's value stays the same; {free}"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from deploy.cli.options import with_options
-from deploy.config.describe import (
-    condition_for_ever,
-    most_changes,
-    rounded_up,
-    shown_buckets,
+from deploy.config.describe import condition_for_ever, most_changes, shown_buckets
+from deploy.offline.costs.account_table import (
+    account_table,
+    always_memoizes,
+    condition_of,
+    is_capped,
 )
-from deploy.offline.costs.account_table import account_table, always_memoizes
 from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
 from deploy.offline.costs.shuffled_cost import ShuffledNumber, shuffled_cost, shuffled_lines
 from estimators.accounting.accountant import (
@@ -28,7 +28,7 @@ from estimators.accounting.accountant import (
 from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
 from estimators.accounting.changing_values import ChangingResponses, changing
 from estimators.accounting.renyi import zcdp_rho
-from estimators.mechanisms.directed_rounding import product_above
+from estimators.mechanisms.directed_rounding import product_above, rounded_up
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -163,10 +163,15 @@ def account(
             answer = shuffled_cost(built, shuffled, delta, reports, memoized).as_json()
         if reports is not None and budget is None:
             answer |= costs(asked, reports, delta, memoized)
-            answer["any_values"] = costs(free, reports, delta, memoized)["exact"]
+            figure = costs(free, reports, delta, memoized)["exact"]
+            answer["any_values"] = figure
+            is_for_ever = is_capped(free, reports, delta, figure)
+            answer["any_values_condition"] = condition_of(asked, free, is_for_ever)
         elif budget is not None and reports is None:
             answer = {"reports": allowed_reports(asked, budget, delta, memoized)}
-            answer["reports_any_values"] = allowed_reports(free, budget, delta, memoized)["exact"]
+            allowed = allowed_reports(free, budget, delta, memoized)["exact"]
+            answer["reports_any_values"] = allowed
+            answer["reports_any_values_condition"] = condition_of(asked, free, allowed is None)
         elif shuffled is None:
             raise click.UsageError("give either --reports N or --budget E")
     except ValueError as error:  # all numbers are options
@@ -250,4 +255,5 @@ def _one_report(mechanism: Subject, free: Subject, memoized: bool) -> dict[str, 
     }
     if isinstance(free, ChangingBuckets):
         found |= {"epsilon_inf": free.steps.epsilon_inf, "lifetime": free.epsilon_inf}
+        found["lifetime_condition"] = condition_of(mechanism, free, is_for_ever=True)
     return found

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from deploy.config.describe import condition_for_ever, condition_of_limit
 from deploy.config.sections import RelaySection
 from deploy.offline.costs.memory import MemoryFacts, memory_facts
 from deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts, sharing_facts
@@ -19,8 +20,9 @@ class BudgetFacts(msgspec.Struct, frozen=True):
 
     `values` is what that number holds for: `unchanged`, while a client's value stays the same, or `any`.
     `epsilon_of_any_values` is what so many reports cost whatever the values do, rounded up, at delta; None if
-    nothing bounds it. `changes` is the number of changes of bucket that a budget of `local-hash-longitudinal`
-    covers; None for any number, and for all other mechanisms.
+    nothing bounds it. `epsilon_of_any_values_condition` is the condition of that; None if it needs none.
+    `changes` is the number of changes of bucket that a budget of `local-hash-longitudinal` covers; None for
+    any number, and for all other mechanisms.
     """
 
     epsilon: float
@@ -30,15 +32,17 @@ class BudgetFacts(msgspec.Struct, frozen=True):
     changes: int | None
     values: str
     epsilon_of_any_values: float | None
+    epsilon_of_any_values_condition: str | None
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):
     """What `check` says of one collection. Epsilons in nats, rounded up; None stands for infinite.
 
-    `epsilon_of_any_values` bounds all reports of a client whatever its values do, if it is known when they
-    change, under a budget for as many changes as that covers. `epsilon_of_all_buckets`, of values in all
-    buckets if it is known when they change, is None but for `local-hash-longitudinal`. `sharing` is None but
-    for local hashing, `shuffled_by_relays` without a section relay.
+    `epsilon_of_any_values` bounds all reports of a client whatever its values do, under a budget for as many
+    changes as that covers, on the condition `epsilon_of_any_values_condition`, None if it needs none.
+    `epsilon_of_all_buckets`, of values in all buckets if it is known when they change, is None but for
+    `local-hash-longitudinal`. `sharing` is None but for local hashing, `shuffled_by_relays` without a section
+    relay.
     """
 
     name: str
@@ -50,6 +54,7 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     odds_factor_per_report: float
     epsilon_of_unchanged_value: float | None
     epsilon_of_any_values: float | None
+    epsilon_of_any_values_condition: str | None
     epsilon_of_all_buckets: float | None
     reports_per_window: int
     budget: BudgetFacts | None
@@ -79,6 +84,8 @@ def facts_of(
     """
     collection, budget = allowance.collection, allowance.budget
     mechanism, limit = collection.mechanism, allowance.unspent_limit
+    known = condition_for_ever(mechanism, allowance.changes) if allowance.memoized else ""
+    of_limit = allowance.epsilon_inf("any") if limit == UNLIMITED else allowance.epsilon(limit, "any")
     return CollectionFacts(
         collection.name,
         mechanism.name,
@@ -89,6 +96,7 @@ def facts_of(
         exp_above(mechanism.epsilon),
         _finite(allowance.epsilon_inf("unchanged")),
         _finite(allowance.epsilon_inf("any")),
+        known or None,
         mechanism.epsilon_of_all_buckets if isinstance(mechanism, LongitudinalHash) else None,
         allowance.reports_per_window,
         None
@@ -100,7 +108,8 @@ def facts_of(
             None if limit == UNLIMITED else limit,
             budget.changes,
             allowance.values,
-            _finite(allowance.epsilon_inf("any") if limit == UNLIMITED else allowance.epsilon(limit, "any")),
+            _finite(of_limit),
+            condition_of_limit(allowance, limit) or None,
         ),
         memory_facts(collection),
         sharing_facts(collection, clients),

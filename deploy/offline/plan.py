@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from deploy.cli.options import CONFIG_PATH, NumberRange, refuse_alone, with_options
-from deploy.config.describe import rounded_up
 from deploy.config.file import CollectionFileError
 from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
 from deploy.offline.costs.plan_plot import checked_plot, save_plot
@@ -25,6 +24,7 @@ from deploy.offline.costs.shuffled_cost import ShuffledNumber
 from deploy.offline.costs.shuffled_target import Build, ShuffledTarget, wanted_epsilon
 from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
 from estimators.frequency.number import expected_median_interval
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.prefix_tree import MOST_LEVELS, PrefixTree
 from estimators.mechanisms.krr import KRR, LARGEST_K

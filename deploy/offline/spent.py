@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
+import msgspec
 
 from deploy.cli.options import Folder, config_option
-from deploy.config.describe import condition_for_ever, most_changes, rounded_up
+from deploy.config.describe import condition_for_ever, most_changes
 from deploy.config.file import load
 from deploy.config.producer import producer_config
+from deploy.offline.costs.spent_facts import SpentFacts, client_spent, covered_epsilon
+from estimators.mechanisms.directed_rounding import rounded_up
 from producers.budget.allowance import Allowance
 from producers.budget.statement import Spent, Statements, total
 from producers.config import ProducerConfig
@@ -43,13 +46,14 @@ CONDITION = (
     type=Folder(),
     help="Folder of the producers; overrides the collection file.",
 )
-def spent(config: Path, data_dir: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of tables.")
+def spent(config: Path, data_dir: Path | None, as_json: bool) -> None:
     """Show how much of their budgets clients have spent, in the present period and in all.
 
     Reads client ids from stdin, one a line, because other users can see a command line; the answer names
-    clients by their line numbers. Each epsilon is stated twice: while the client's value stays the same, and
-    whatever its values do. Producers may run meanwhile. Connects to nothing but the budget_store, if
-    the collection file has one.
+    clients by their line numbers. Bytes that are not UTF-8 become U+FFFD, as in produce. Each epsilon is
+    stated twice: while the client's value stays the same, and whatever its values do. Producers may run
+    meanwhile. Connects to nothing but the budget_store, if the collection file has one.
 
     Example: echo user-1 | deniable spent
     """
@@ -61,8 +65,12 @@ def spent(config: Path, data_dir: Path | None) -> None:
     with _statements(settings) as statements:
         if stream.isatty():
             click.echo("client ids, one a line, then Ctrl-D", err=True)
-        for number, client in _clients(stream):
-            spending = statements.of(client, time.time())
+        spendings = ((number, statements.of(client, time.time())) for number, client in _clients(stream))
+        if as_json:
+            found = SpentFacts(1, [client_spent(*each, allowances) for each in spendings])
+            click.echo(msgspec.json.format(msgspec.json.encode(found)))
+            return
+        for number, spending in spendings:
             click.echo(f"client of line {number}\n{_table(spending, allowances)}")
 
 
@@ -79,10 +87,7 @@ def _clients(stream: BinaryIO) -> Iterator[tuple[int, str]]:
         number += 1
         if len(line) > MAX_LINE_BYTES:
             raise click.ClickException(f"line {number} of stdin: longer than {MAX_LINE_BYTES} bytes")
-        try:
-            yield number, line.removesuffix(b"\n").removesuffix(b"\r").decode()
-        except UnicodeDecodeError:
-            raise click.ClickException(f"line {number} of stdin: not UTF-8") from None
+        yield number, line.removesuffix(b"\n").removesuffix(b"\r").decode(errors="replace")
 
 
 def _table(spending: Mapping[str, Spent], allowances: Mapping[str, Allowance]) -> str:
@@ -136,7 +141,7 @@ def _budget(spent: Spent, allowance: Allowance | None) -> tuple[str, str]:
         return "not in the file", ""
     if allowance.budget is None:
         return "none", ""
-    epsilon = spent.epsilon if allowance.values == "unchanged" else spent.any_epsilon
+    epsilon = covered_epsilon(spent, allowance)
     if math.isinf(epsilon):
         return f"{allowance.budget.epsilon:g}", "unknown"
     share = math.ceil(100 * Fraction(epsilon) / Fraction(allowance.budget.epsilon))

@@ -76,7 +76,7 @@ def run_produce(
                 click.echo(uncharged_notice(producer.reasons_not_ready(), inputs.key), err=True)
                 patience = timing.uncharged
             close(producer, patience, waits, config.receiver)
-            if is_to_mend:
+            if is_to_mend or feed.is_within_quote:
                 inputs.expect_mending()
         counters = producer.counters()
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs

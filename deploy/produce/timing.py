@@ -15,6 +15,7 @@ class RunTiming:
     notice : before a wait is reported on stderr.
     batch : most between the first and the last line of a batch, which all get the same window.
     poll : for more input; then a batch that is due is sent.
+    open_quote : for the end of a cell in quotes, before that is reported on stderr.
     linger : for the last lines of a renamed file, until its writer has opened the new one.
     """
 
@@ -24,6 +25,7 @@ class RunTiming:
     notice: float = 0.5
     batch: float = 1.0
     poll: float = 0.2
+    open_quote: float = 5.0
     linger: float = 1.0
 
 

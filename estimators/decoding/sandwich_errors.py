@@ -12,13 +12,14 @@ from estimators.decoding.bit_counts import BitCounts
 from estimators.decoding.design import one_block_per_cohort, weighted_gram
 from estimators.decoding.equations.least_squares import BitEquations, Solution, solve
 from estimators.decoding.equations.misfit import (
+    FIXED_STRINGS,
     badly_fitting,
     misfit_weight,
     moderate,
     mostly_unexplained,
     shift_deviation,
 )
-from estimators.decoding.equations.unexplained_bits import UnexplainedBits
+from estimators.decoding.equations.unexplained_bits import UnexplainedBits, hidden_deviation
 
 # Lower bound on 1 - leverage, which is 0 for a row that one column fits exactly.
 _LEAST_FREEDOM = 1e-10
@@ -38,6 +39,7 @@ class LeastSquares:
     shift : float64 array (n,), >= 0, the standard deviation over candidates of what unlisted strings add to
         an estimate.
     shift_weight : factor on it in `misfit_error`, >= 1.
+    hidden : float64 array (n,), >= 0, the same of bits that they raise unseen, see `hidden_deviation`.
     remainder : 1 - the sum of all columns but the last, and its standard error with misfit.
     unreliable : bool array (n,), True for `mostly_unexplained` and `badly_fitting` columns.
     """
@@ -46,13 +48,15 @@ class LeastSquares:
     sampling_error: FloatArray
     shift: FloatArray
     shift_weight: float
+    hidden: FloatArray
     remainder: tuple[float, float]
     unreliable: NDArray[np.bool_]
 
     @property
     def misfit_error(self) -> FloatArray:
         """The part of each error that strings outside the candidates cause, float64 (n,)."""
-        return self.shift_weight * self.shift
+        error: FloatArray = np.hypot(self.shift_weight * self.shift, FIXED_STRINGS * self.hidden)
+        return error
 
     @property
     def std_error(self) -> FloatArray:
@@ -100,12 +104,15 @@ def fit(
     shift = shift_deviation(variance, inflation)
     is_incomplete = bits is not None and bits.is_incomplete
     shift_weight = misfit_weight(solution.chi_square_ratio, solution.freedom, is_incomplete=is_incomplete)
-    remainder_error = math.hypot(math.sqrt(variance[-1]), _REMAINDER_SHIFTS * shift[-1])
+    hidden = hidden_deviation(rows, left_out, solution.residual, design @ combined)
+    of_sum = math.hypot(_REMAINDER_SHIFTS * shift[-1], FIXED_STRINGS * hidden[-1])
+    remainder_error = math.hypot(math.sqrt(variance[-1]), of_sum)
     return LeastSquares(
         estimate=solution.estimate,
         sampling_error=np.where(solution.confused, np.inf, np.sqrt(variance[:-1])),
         shift=shift[:-1],
         shift_weight=shift_weight,
+        hidden=hidden[:-1],
         remainder=(1 - float(solution.estimate[:-1].sum()), remainder_error),
         unreliable=is_bad | mostly_unexplained(design, ~left_out, is_incomplete),
     )

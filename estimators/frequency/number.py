@@ -34,6 +34,7 @@ _PLANNED_STEPS = 64
 # least, since of fewer what is left of the smoothing would be a bias of jagged distributions.
 _LESS_SMOOTHING, _LEAST_ROOT = 30.0, 300.0
 _RANGE_OF_NEIGHBOURS = 32
+_LARGEST_OFFSET = 5.0  # standard deviations of a mean of numbers in their cells
 
 
 def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimate:
@@ -44,7 +45,7 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     jagged ones, too, and are as wide as that takes. Those of frequencies and of the mean are around theta
     plus one step of EM with hardly any smoothing, linear in what the reports differ from those expected under
     theta, so little of the bias remains. The variance is that of the delta method, for fixed true numbers,
-    over the noise alone.
+    over the noise alone. Where a report is the true cell or any other, intervals are around the inversion.
 
     The interval of a frequency is of a mean over neighbouring cells, with weights that fall evenly to 0
     at a 32nd of the range: what single cells hold beyond that cannot be found from such reports.
@@ -77,19 +78,15 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     shares = counts / reports
     weight = smoothing_weight(reports, mechanism)
     found = smoothed_em(shares, mechanism, weight)
-    first, expected = found.frequency, report_rates(found.frequency, mechanism)
-    less = _LESS_SMOOTHING * max(math.sqrt(reports), _LEAST_ROOT)
-    step = sensitivity(first, expected, mechanism, weight / less)
-    corrected = first + step @ (shares - expected)
-    effect = sensitivity(first, shares, mechanism, weight)
-    effect = step + effect - onto_truth(step, mechanism) @ effect
+    first = found.frequency
+    truth, corrected, effect = _hardly_smoothed(shares, first, weight, reports, mechanism)
     around = neighbour_weights(mechanism.steps)
-    noise, means = NumberNoise.of(around @ effect, first, reports, mechanism), around @ corrected
+    noise, means = NumberNoise.of(around @ effect, truth, reports, mechanism), around @ corrected
     low, high, for_all = shown_intervals(lambda level: noise.interval(means, level), first)
     found_cells = possible_cells(counts.astype(np.float64), first, mechanism, LEVELS)
-    centres = (mechanism.edges[:-1] + mechanism.edges[1:]) / 2
-    of_mean = NumberNoise.of((centres @ effect)[None], first, reports, mechanism)
-    places = _unknown_places(corrected, effect, first, reports, mechanism)
+    centres = (np.arange(mechanism.steps) + 0.5) / mechanism.steps
+    of_mean = NumberNoise.of((centres @ effect)[None], truth, reports, mechanism)
+    places = _unknown_places(corrected, effect, truth, reports, mechanism)
     return Estimate(
         estimator="ems",
         reports=reports,
@@ -106,6 +103,31 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
         ),
         for_all=for_all,
     )
+
+
+def _hardly_smoothed(
+    shares: FloatArray, first: FloatArray, weight: float, reports: int, mechanism: SquareWave
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what intervals are around, and its derivative by the shares of the reports.
+
+    With near bands of one cell, the channel is that of k-RR, and its inversion has hardly more noise than a
+    step of EM. Where hardly a report is false, a step from a smoothed histogram would miss atoms by more.
+
+    Returns
+    -------
+    Shares of the cells for the noise, >= 0; shares, hardly smoothed, float64 arrays (d,); and the derivative,
+    float64 array (d, d + 2b).
+    """
+    if mechanism.near == 1:
+        inverted = (shares - mechanism.q) / mechanism.contrast
+        truth = np.maximum(inverted, 0)
+        return truth / truth.sum(), inverted, np.eye(mechanism.steps) / mechanism.contrast
+    expected = report_rates(first, mechanism)
+    less = _LESS_SMOOTHING * max(math.sqrt(reports), _LEAST_ROOT)
+    step = sensitivity(first, expected, mechanism, weight / less)
+    corrected = first + step @ (shares - expected)
+    effect = sensitivity(first, shares, mechanism, weight)
+    return first, corrected, step + effect - onto_truth(step, mechanism) @ effect
 
 
 def unbiased_mean(counts: NDArray[np.int64], mechanism: SquareWave) -> tuple[float, float]:
@@ -169,7 +191,8 @@ def quantile(level: float, frequency: FloatArray, mechanism: SquareWave) -> floa
     -------
     A number in [minimum, maximum].
     """
-    return float(np.interp(level, np.append(0, frequency.cumsum()), mechanism.edges))
+    edges = np.arange(mechanism.steps + 1) / mechanism.steps
+    return mechanism.at(float(np.interp(level, np.append(0, frequency.cumsum()), edges)))
 
 
 def expected_median_error(mechanism: SquareWave, reports: int) -> float:
@@ -228,7 +251,8 @@ def _unknown_places(
     What a cell holds beyond the mean of its two neighbours, e, is taken as equal numbers, anywhere in it. To
     take them as in its middle is an error of variance e^2 / 12, in widths of a cell. A single full cell has
     e = 1 and its neighbours -1/2, hence 2/3 of the sum of e^2. Noise adds its variance to each, which is
-    subtracted.
+    subtracted. The mean of evenly spread numbers is off by 1 / sqrt(12 N) widths of a cell, and that of fixed
+    ones by the same in every window, so 5 of these are covered.
 
     Parameters
     ----------
@@ -240,14 +264,15 @@ def _unknown_places(
 
     Returns
     -------
-    In units of the number, >= 0; 0 if noise explains all of it.
+    Fraction of the range, > 0.
 
     Source: Gasser, Sroka, Jennen-Steinmetz, "Residual variance and residual pattern in nonlinear regression"
     (Biometrika 73, 1986), for the sum of squares.
     """
     noise = noise_of(_beyond_neighbours(effect), theta, reports, mechanism)
     squares = 2 / 3 * float((_beyond_neighbours(cells) ** 2 - noise**2).sum())
-    return (mechanism.maximum - mechanism.minimum) / mechanism.steps * math.sqrt(max(0.0, squares) / 12)
+    squares = max(0.0, squares) + (_LARGEST_OFFSET / QUANTILE_975) ** 2 / reports
+    return math.sqrt(squares / 12) / mechanism.steps
 
 
 def _beyond_neighbours(values: FloatArray) -> FloatArray:
@@ -260,11 +285,13 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 def _mean(
     value: float, middle: float, noise: NumberNoise, places: float, mechanism: SquareWave
 ) -> ScalarEstimate:
+    """Compute in fractions of the range, whose squares neither overflow nor vanish. Return numbers."""
     error = math.hypot(float(noise.std_error[0]), places)
     down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
-    low = min(max(middle - float(down[0]), mechanism.minimum), value)
-    high = max(min(middle + float(up[0]), mechanism.maximum), value)
-    return ScalarEstimate(value, error, low, high)
+    low = min(max(middle - float(down[0]), 0.0), value)
+    high = max(min(middle + float(up[0]), 1.0), value)
+    units = mechanism.maximum - mechanism.minimum
+    return ScalarEstimate(mechanism.at(value), error * units, mechanism.at(low), mechanism.at(high))
 
 
 def _quantile(

@@ -5,6 +5,7 @@ A declared epsilon is an upper bound on the log of a ratio of probabilities, whi
 """
 
 import math
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 # Fixed point with 160 fractional bits. Truncating a term loses less than 2^-160, which lowers the sum by at
@@ -112,3 +113,13 @@ def quotient_above(x: float, divisor: float) -> float:
 def sum_above(*terms: float) -> float:
     """Upper bound on a sum of floats: their sum, rounded up; inf if one is."""
     return float_above(sum(map(Fraction, terms), Fraction())) if all(map(math.isfinite, terms)) else math.inf
+
+
+def rounded_up(figure: float, digits: int = 4) -> str:
+    """Write a figure rounded up to so many digits: a privacy loss is never stated below its true value."""
+    return f"{Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(figure):f}"
+
+
+def rounded_up_short(figure: float) -> str:
+    """Write a figure rounded up to six digits, without zeros at its end: 2 for 1.9999999."""
+    return f"{float(rounded_up(figure, 6)):g}"

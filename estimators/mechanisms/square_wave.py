@@ -170,6 +170,10 @@ class SquareWave:
         shares = np.arange(self.steps + 1) / self.steps
         return self.minimum * (1 - shares) + self.maximum * shares
 
+    def at(self, share: float) -> float:
+        """Return the number at a fraction of the range in [0, 1]: 0 is `minimum`, 1 is `maximum`."""
+        return self.minimum * (1 - share) + self.maximum * share
+
     def cells(self, numbers: FloatArray) -> NDArray[np.int64]:
         """Return each number's cell: floor((number - minimum) / (maximum - minimum) d), cut to the range.
 

@@ -9,9 +9,9 @@ export interface Options {
   maxEpsilon: number | Record<string, number>;
   /** Largest epsilon of all reports together, at delta = 0, for each collection or by name; docs/browser.md. Default: none. */
   maxBudget?: MaxBudget | Record<string, MaxBudget>;
-  /** A report waits at most so long, and at most its window's length or half the time it has left. Default 3600. */
+  /** A report waits at most so long, and at most its window's length or half the time it has left; finite, at least 0. Default 3600. */
   maxDelaySeconds?: number;
-  /** Uploads that wait at most; a further one deletes one of them at random. Default 250. */
+  /** Uploads that wait at most, a whole number, at least 1; a further one deletes one of them at random. Default 250. */
   maxUploads?: number;
   /** Send what waits when the page is hidden, which shows when that was. Default false. */
   sendOnLeave?: boolean;

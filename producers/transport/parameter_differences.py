@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import rounded_up_short
 from producers.transport.publication import ManyValues, Publication, PublishedParameters, publication_of
 
 MOST_NAMED = 3
@@ -59,11 +60,11 @@ def _of_mechanism(here: Publication, there: Publication) -> Iterator[_Difference
     is_same = mine.get("kind") == other.get("kind")
     is_fresh = is_same and mine.get("kind") in ("k-rr", "k-rr-pair", "local-hash", "number", "one-hot-pair")
     name = "epsilon" if is_fresh else "epsilon_one"
-    if _digits(here.epsilon) != _digits(there.epsilon):
-        yield _line(name, _digits(here.epsilon), _digits(there.epsilon))
+    if _differ(here.epsilon, there.epsilon):
+        yield _line(name, _epsilon(here.epsilon), _epsilon(there.epsilon))
     bounds = here.epsilon_inf, there.epsilon_inf
-    if None not in bounds and _digits(bounds[0]) != _digits(bounds[1]):  # else memoize or mechanism differs
-        yield _line("epsilon_inf", _digits(bounds[0]), _digits(bounds[1]))
+    if None not in bounds and _differ(*bounds):  # else memoize or mechanism differs
+        yield _line("epsilon_inf", *map(_epsilon, bounds))
     for key in sorted(mine.keys() & other.keys()):
         if (
             mine[key] != other[key]
@@ -133,8 +134,14 @@ def _shown(value: object) -> str:
     return _plain(str(value))
 
 
-def _digits(epsilon: float | None) -> str | None:
-    return None if epsilon is None else f"{epsilon:.4g}"
+def _differ(here: float | None, there: float | None) -> bool:
+    """Whether two epsilons differ by more than the rounding of thresholds."""
+    one, other = (each if each is None else f"{each:.4g}" for each in (here, there))
+    return one != other
+
+
+def _epsilon(epsilon: float | None) -> str | None:
+    return None if epsilon is None else rounded_up_short(epsilon)
 
 
 def _quoted(value: str) -> str:

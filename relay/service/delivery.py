@@ -106,7 +106,11 @@ class PackDelivery:
 
     async def _send(self, record: Sendable) -> int:
         future = await self._producer.send(
-            record.topic, record.value, key=record.key, partition=record.partition
+            record.topic,
+            record.value,
+            key=record.key,
+            partition=record.partition,
+            timestamp_ms=record.timestamp_ms,
         )
         return int((await future).offset)
 

@@ -12,6 +12,7 @@ from relay.service.errors import RelayError
 from relay.service.outcomes import OutcomeRecord
 
 LOG_APPEND_TIME = 1
+HOUR_MILLISECONDS = 3_600_000
 
 
 class UploadRecord(Protocol):
@@ -24,12 +25,13 @@ class UploadRecord(Protocol):
 
 
 class Sendable(NamedTuple):
-    """One record to send; `partition` is None for any."""
+    """One record to send; `partition` is None for any, `timestamp_ms` None for the present."""
 
     topic: str
     value: bytes
     partition: int | None
     key: bytes | None = None
+    timestamp_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,5 +126,7 @@ class PartitionRelay:
         ]
         outcome = OutcomeRecord.of(self.fold.partition, self._begin, batch)
         if outcome is not None:
-            records.append(Sendable(self._rejected, outcome.encode(), None, outcome.key))
+            # A batch may be a single upload: its time says when a device sent it.
+            hour = batch.watermark_ms // HOUR_MILLISECONDS * HOUR_MILLISECONDS
+            records.append(Sendable(self._rejected, outcome.encode(), None, outcome.key, hour))
         return SealedBatch(batch, position, records, sum(pack.reports for pack in packs), len(packs))

@@ -225,6 +225,24 @@ def test_numbers_of_one_range_have_a_joined_mean() -> None:
     assert (record.values, len(record.parts), len(values)) == ([], 2, 2)
 
 
+@pytest.mark.parametrize("width", [1e-290, 1e-160, 1e160, 1e300])
+def test_the_joined_mean_is_the_same_fraction_of_any_range(width: float) -> None:
+    """Squares of its errors would be 0 or overflow."""
+
+    def mean_of(maximum: float) -> list[float]:
+        parts = [
+            number_definition(
+                replace(NUMBER, mechanism=SquareWave.from_epsilon(0, maximum, steps, epsilon)), start
+            )
+            for steps, epsilon, start in [(40, 1.0, T0), (20, 2.0, T0 + 100)]
+        ]
+        mean = join_history(parts[1], parts[:1], DAY).mean
+        assert mean is not None
+        return [each / maximum for each in (mean.value, mean.std_error, mean.low, mean.high)]
+
+    assert mean_of(width) == pytest.approx(mean_of(1.0), rel=1e-9)
+
+
 def test_changes_without_a_name_are_said() -> None:
     other = replace(PLACE, mechanism=replace(PLACE.mechanism, cohorts=5))
     assert sentence_of(change_between(other, PLACE)) == "other parameters of the mechanism"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.estimators.conditional import measuring
+from bench.estimators.conditional import buckets, measuring
 from bench.estimators.conditional.buckets import exact_share
 from bench.estimators.conditional.judging import Judged, Measured, Run, Verdict, joined, judge
 from bench.estimators.conditional.kinds import KINDS, REPORTS
@@ -18,6 +18,7 @@ from bench.estimators.conditional.table import Cell, cells_of, read_cells, table
 from estimators.arrays import FloatArray
 from estimators.frequency import krr as krr_estimate
 from estimators.frequency.estimate import Estimate
+from estimators.frequency.intervals.acceptance import level_for_all
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import normal_tail
 from estimators.mechanisms.krr import KRR
@@ -141,6 +142,25 @@ def test_exact_coverage_is_that_of_simulated_windows() -> None:
     low, high = channel.score_interval(channel.frequency(counts / reports), reports)
     missed = (held / reports < low) | (high < held / reports)
     assert abs(missed.mean() - found.worst) < 0.008
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0, 16.0])
+@pytest.mark.parametrize("kind", ["k-rr", "rappor-one-hot", "rappor-k-hot"])
+def test_intervals_of_all_values_miss_one_in_5_percent_by_exact_sums(kind: str, epsilon: float) -> None:
+    for reports in REPORTS[:3]:
+        assert of_all(kind, epsilon, reports).verdict == Verdict.HELD
+
+
+def test_intervals_for_half_as_many_values_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert of_all("rappor-one-hot", 0.5, 1_000).worst == pytest.approx(0.0487, abs=1e-4)
+    monkeypatch.setattr(buckets, "level_for_all", lambda values: level_for_all(values // 2))
+    assert of_all("rappor-one-hot", 0.5, 1_000).verdict == Verdict.FAILED
+
+
+def of_all(kind: str, epsilon: float, reports: int) -> Judged:
+    mechanism, channel = KINDS[kind].mechanism(epsilon), KINDS[kind].channel
+    assert channel is not None
+    return buckets.exact_family(mechanism, channel(mechanism), KINDS[kind].populations, reports, wide=0.0)
 
 
 def some_cells() -> list[Cell]:

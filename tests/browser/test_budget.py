@@ -144,14 +144,17 @@ def test_thief_of_the_key_gets_any_number_of_reports_without_max_budget():
     }
     phase = {"body": body(1, stolen), "name": "c", "values": [1], "reports": 1000}
     assert on_one_device([phase], maxEpsilon=2) == ([{"queued": 1000}], 1000)
-    message = "budget: maxBudget of c must be a number, at least what the list allows"
-    for allowed in (
-        8,
-        1e6,
-        {"c": 8},
-        {"epsilon": 8, "periodSeconds": DAY},
-        {"c": {"epsilon": 8, "periodSeconds": 1}},
+    allows = (
+        "budget: maxBudget of c must be a number, at least what the list allows: Infinity reports for ever"
+    )
+    for allowed, given in (
+        (8, "8, 4 reports for ever"),
+        (1e6, "1000000, 500000 reports for ever"),
+        ({"c": 8}, "8, 4 reports for ever"),
+        ({"epsilon": 8, "periodSeconds": DAY}, f"8, 4 reports in {DAY} s"),
+        ({"c": {"epsilon": 8, "periodSeconds": 1}}, "8, 4 reports in 1 s"),
     ):
+        message = f"{allows}; got {given}"
         assert on_one_device([phase], maxEpsilon=2, maxBudget=allowed) == ([{message: 1000}], 0)
 
 

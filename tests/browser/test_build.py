@@ -17,8 +17,8 @@ PACKAGE = json.loads((BROWSER / "package.json").read_text())
 
 def test_module_is_small_and_has_no_dependency():
     text = MODULE.read_bytes()
-    assert len(text) < 12_800
-    assert len(gzip.compress(text, 9)) < 7_100
+    assert len(text) < 13_300
+    assert len(gzip.compress(text, 9)) < 7_350
     assert b"import" not in text.replace(b"importKey", b"")
     assert re.search(rb"export\{[\w$]+ as DeniableError,[\w$]+ as memoryStorage,[\w$]+ as open\};\s*$", text)
     assert "dependencies" not in PACKAGE

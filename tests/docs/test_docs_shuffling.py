@@ -5,11 +5,11 @@ import shlex
 
 from click.testing import CliRunner
 
-from deploy.config.describe import rounded_up
 from deploy.offline.account import account
 from deploy.offline.plan import plan_command
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.mechanism import Mechanism

@@ -7,8 +7,8 @@ import math
 import re
 from collections.abc import Callable
 
-from deploy.config.describe import rounded_up
 from estimators.accounting.accountant import costs, epsilon_inf
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor

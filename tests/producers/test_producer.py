@@ -116,14 +116,16 @@ def test_reports_over_a_limit_are_refused_and_never_sent(make, kafka):
 
 def test_untimely_reports_are_refused_uncharged(make, kafka):
     """Beyond the clock tolerance; with clients, every late report."""
-    target = make(Allowance(CARRIER, None))
+    target = make(Allowance(CARRIER, Budget(epsilon=3.0, delta=1e-6, period_seconds=2**31)))
     now = LATENCY.window_start(time.time())
     at = [now - 86_400, now - 300, now, now + 300, now + 86_400]
     assert target.report("carrier", ["AA"] * 5, None, at=at) == Receipt(stored=3, refused=2)
     assert target.report("carrier", ["AA"] * 5, ["ann"] * 5, at=at) == Receipt(stored=2, refused=3)
     assert target.counters().refused == {("carrier", "too_early"): 2, ("carrier", "too_late"): 3}
+    # Two of the three reports that the budget allows are spent.
+    assert target.report("carrier", ["AA"] * 2, ["ann"] * 2, at=[now + 60, now + 120]).stored == 1
     target.flush()
-    assert sorted(pack.window_start for pack in packs(kafka)) == [now - 300, now, now + 300]
+    assert sorted({pack.window_start for pack in packs(kafka)}) == [now - 300, now, now + 60, now + 300]
 
 
 def test_refuses_clientless_report_above_the_budget(make, kafka):

@@ -16,6 +16,8 @@ import { createSorting, restoreSorting, sortRows } from "./rows/sorting.js";
 const LEADING_VALUES = 20;
 const NEW_WINDOWS = 5;
 const NEW_LETTERS = 4; // that the mark is as wide as
+const LEAST_COHORTS = 6; // of RAPPOR, below which an unlisted string can look like a listed one
+const NAMED = 5; // values in a sentence
 const ESTIMATORS = { mle: "maximum likelihood", inv: "counts, corrected for the noise" };
 
 /**
@@ -139,7 +141,19 @@ function captionOf(estimate, significant, values) {
   const are = significant === 1 || all === 1 ? "is" : "are";
   const found = `${formatWhole(significant)} of ${formatCount(all, "value")} ${are} significantly above zero.`;
   const left = omitted > 0 ? ` Left out: the ${formatWhole(omitted)} estimated lowest.` : "";
-  return `${found}${left}${incomplete(collection, diagnostics)} Estimator: ${ESTIMATORS[estimator] ?? estimator}.`;
+  return `${found}${left}${withheld(estimate)}${incomplete(collection, diagnostics)} Estimator: ${ESTIMATORS[estimator] ?? estimator}.`;
+}
+
+/** Whose errors cannot be stated, and why: such values are not significant, so their rows are often not shown. */
+function withheld({ mechanism, values, other, unreliable = [] }) {
+  if (mechanism === "rappor" && other?.std_error === null) { // of all other strings: then of no value either
+    return ` Intervals are withheld: reports in fewer than ${LEAST_COHORTS} cohorts do not tell values from unlisted strings.`;
+  }
+  const hidden = values.filter((_, index) => unreliable[index]);
+  if (hidden.length === 0) return "";
+  const more = hidden.length > NAMED ? ` and ${formatWhole(hidden.length - NAMED)} more` : "";
+  const share = hidden.length === 1 ? "it shares its" : "they share their";
+  return ` No interval is stated for ${hidden.slice(0, NAMED).join(", ")}${more}: ${share} bits with unlisted strings.`;
 }
 
 /** That the list lacks frequent strings, and how that shows. */

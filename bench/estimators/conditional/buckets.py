@@ -1,16 +1,20 @@
 """k-RR and RAPPOR without hashing, one window: a value has a bucket or a bit of its own.
 
-The coverage of a value is a sum, of every number of clients who may hold it; all else is simulated.
+The coverage of a value is a sum, of every number of clients who may hold it, and so is how often one of
+all intervals misses, or a bound of that; all else is simulated.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from bench.estimators.conditional.fixed_clients import VALUES, held, names
-from bench.estimators.conditional.judging import MOST_MISSED, Judged, Measured, Run, Verdict
+from bench.estimators.conditional.judging import MOST_FALSE, MOST_MISSED, Judged, Measured, Run, Verdict
 from bench.estimators.conditional.measuring import estimated, window_of
 from bench.estimators.coverage import coverage, log_factorials
 from bench.estimators.populations import Counts, report_counts
 from estimators.collection import Collection
+from estimators.frequency.intervals.acceptance import level_for_all
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
@@ -49,10 +53,17 @@ def hot_of(epsilon: float, hot: int) -> HotRappor:
     return HotRappor.from_probabilities(VALUES, hot, 0.0, *bit_probabilities(epsilon, hot))
 
 
+def clients_in(mechanism: KRR | LongitudinalKRR | HotRappor, population: str, reports: int) -> Counts:
+    """Clients in each bucket, int64 (buckets,)."""
+    hot = mechanism.hot if isinstance(mechanism, HotRappor) else 1
+    truth: Counts = np.minimum(held(population, hot * reports), reports)
+    return truth
+
+
 def krr_run(mechanism: KRR | LongitudinalKRR, population: str, reports: int) -> Run:
     """One window of k-RR, whose last value is `other`."""
     collection = Collection("table", mechanism, names(VALUES - 1), other=True)
-    truth = held(population, reports)
+    truth = clients_in(mechanism, population, reports)
 
     def run(rng: np.random.Generator) -> dict[str, Measured]:
         window = window_of(report_counts(rng, truth, mechanism))
@@ -64,7 +75,7 @@ def krr_run(mechanism: KRR | LongitudinalKRR, population: str, reports: int) -> 
 def hot_run(mechanism: HotRappor, population: str, reports: int) -> Run:
     """One window of one-hot or k-hot RAPPOR, whose last bucket is `other`."""
     collection = Collection("table", mechanism, names(VALUES - 1), other=True)
-    truth = np.minimum(held(population, mechanism.hot * reports), reports)
+    truth = clients_in(mechanism, population, reports)
 
     def run(rng: np.random.Generator) -> dict[str, Measured]:
         window = window_of(shown_bits(rng, truth, reports, mechanism), np.array([reports]))
@@ -99,3 +110,37 @@ def exact_share(channel: Inversion, reports: int) -> Judged:
     verdict = Verdict.FAILED if 1 - covered[worst] > MOST_MISSED else Verdict.HELD
     population = f"{holders[worst]:,} hold it"
     return Judged(population, 0, float(1 - covered[worst]), float(1 - covered.mean()), 0.0, verdict)
+
+
+def exact_family(
+    mechanism: KRR | LongitudinalKRR | HotRappor,
+    channel: Inversion,
+    populations: Iterable[str],
+    reports: int,
+    wide: float,
+) -> Judged:
+    """Judge the intervals of all values at once by how often each of them misses.
+
+    Bits are independent for fixed clients, so how often one of them misses is exact. Of k-RR the sum is a
+    bound.
+
+    Parameters
+    ----------
+    mechanism, channel : of the reports, and of a value.
+    populations : names.
+    reports : N.
+    wide : share of windows in which most intervals are the whole range.
+    """
+    factorials, level, missed = log_factorials(reports), level_for_all(VALUES), {}
+    for population in populations:
+        distinct, times = np.unique(clients_in(mechanism, population, reports), return_counts=True)
+        covered = [coverage(each, reports, channel, factorials, level) for each in distinct.tolist()]
+        if isinstance(mechanism, HotRappor):
+            missed[population] = float(1 - np.prod(np.power(covered, times)))
+        else:
+            missed[population] = float((1 - np.array(covered)) @ times)
+    worst = max(missed, key=lambda population: missed[population])
+    verdict = Verdict.WIDE if wide > 0.5 else Verdict.HELD
+    if missed[worst] > MOST_FALSE:
+        verdict = Verdict.FAILED
+    return Judged(worst, 0, missed[worst], float(np.mean(list(missed.values()))), wide, verdict)

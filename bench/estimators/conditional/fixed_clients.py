@@ -8,7 +8,7 @@ from estimators.arrays import FloatArray
 VALUES, LISTED = 40, 20
 SKEWED, EVEN, ONE, TWO = "Zipf", "even", "one value", "two values"
 SHARES = (SKEWED, EVEN, ONE, TWO)
-UNLISTED, ABSENT = "a fifth unlisted", "all unlisted"
+UNLISTED, FIVE_UNLISTED, ABSENT = "a fifth unlisted", "a fifth unlisted, of five texts", "all unlisted"
 TEXTS = (SKEWED, ONE, UNLISTED, ABSENT)
 LOG_NORMAL, NORMAL = "log-normal", "normal"
 NUMBERS = (LOG_NORMAL, NORMAL, EVEN, ONE, TWO)
@@ -41,6 +41,10 @@ def held_texts(
         case "a fifth unlisted":
             counts = np.append(held(SKEWED, reports - reports // 5, LISTED), reports // 5)
             return counts, (*listed[:LISTED], "stranger"), listed
+        case "a fifth unlisted, of five texts":
+            rest = held(EVEN, reports // 5, 5)
+            counts = np.append(held(SKEWED, reports - reports // 5, LISTED), rest)
+            return counts, (*listed[:LISTED], *names(5, "stranger")), listed
         case _:
             return held(EVEN, reports, 10), names(10, "stranger"), listed
 

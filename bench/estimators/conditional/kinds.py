@@ -26,7 +26,7 @@ class Kind:
     mechanism : returns the mechanism of an epsilon.
     run : returns what simulates a window, from the mechanism, a population and the number of reports.
     populations : names, for `run`.
-    channel : returns the channel of a single value, where its coverage is exact; or None.
+    channel : returns the channel of a single value, where coverage is a sum; or None.
     """
 
     mechanism: Callable[[float], Any]
@@ -42,7 +42,11 @@ class Kind:
         }
         found = judge(simulated, runs, seed)
         if self.channel is not None:
-            found["share"] = buckets.exact_share(self.channel(mechanism), reports)
+            channel, name = self.channel(mechanism), "all at once"
+            found["share"] = buckets.exact_share(channel, reports)
+            found[name] = buckets.exact_family(
+                mechanism, channel, self.populations, reports, found[name].wide
+            )
         return found
 
 
@@ -64,7 +68,9 @@ KINDS: dict[str, Kind] = {
     ),
     **{
         f"rappor, {cohorts} cohort{'s' if cohorts > 1 else ''}": Kind(
-            partial(texts.bloom_of, cohorts=cohorts), texts.bloom_run, fixed_clients.TEXTS
+            partial(texts.bloom_of, cohorts=cohorts),
+            texts.bloom_run,
+            (*fixed_clients.TEXTS, fixed_clients.FIVE_UNLISTED) if cohorts == 8 else fixed_clients.TEXTS,
         )
         for cohorts in (8, 4, 2, 1)
     },

@@ -59,7 +59,9 @@ def plan(topics: Topics) -> list[TopicPlan]:
 def _of_uploads(topics: Topics, kept: Mapping[str, str]) -> Iterator[TopicPlan]:
     uploads = {"retention.ms": str(DAY_MILLISECONDS), "unclean.leader.election.enable": "false"}
     yield TopicPlan(topics.uploads, topics.partitions, {**kept, **uploads})
-    yield TopicPlan(topics.rejected_uploads, topics.partitions, kept)
+    # Relays state the hour: the time of a batch may be that of one upload.
+    own_time = {"message.timestamp.type": "CreateTime"}
+    yield TopicPlan(topics.rejected_uploads, topics.partitions, {**kept, **own_time})
 
 
 def settings_made(topic: TopicPlan, replication_factor: int) -> dict[str, str]:

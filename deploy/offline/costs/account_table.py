@@ -3,10 +3,11 @@
 from typing import Any
 
 from aggregator.history.periods import number_of
-from deploy.config.describe import KNOWN_CHANGES, KNOWN_VALUES, rounded_up
+from deploy.config.describe import KNOWN_CHANGES, KNOWN_VALUES
 from estimators.accounting.accountant import BOUNDS, Subject
 from estimators.accounting.changing_buckets import ChangingBuckets
 from estimators.accounting.changing_values import ChangingResponses
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
@@ -50,25 +51,24 @@ def account_table(
         ("rho", rounded_up(found["rho"]), "one report, zCDP"),
     ]
     if "lifetime" in found:
-        meaning = f"any number of reports, {ANY}, {KNOWN_CHANGES if asked == free else KNOWN_VALUES}"
+        meaning = f"any number of reports, {ANY}, {found['lifetime_condition']}"
         lines.append(("lifetime", rounded_up(found["lifetime"]), meaning))
     held = ANY if asked == free else UNCHANGED
     if reports is not None:
         subject = f"epsilon of {number_of(reports, 'report')} at delta {delta:g}"
-        condition = _condition(asked, free, _is_capped(free, reports, delta, found["any_values"]))
+        condition = found["any_values_condition"]
         is_bound = _is_bound(asked, reports)
         rows = {_shown(name, is_bound): rounded_up(found[name]) for name in BOUNDS}
         free_figure = rounded_up(found["any_values"])
     elif budget is not None:
         subject = f"reports within epsilon {budget:g} at delta {delta:g}"
-        allowed = found["reports_any_values"]
-        condition = _condition(asked, free, allowed is None)
+        allowed, condition = found["reports_any_values"], found["reports_any_values_condition"]
         is_bound = _is_bound(asked, found["reports"]["exact"])
         rows = {_shown(name, is_bound): _allowed(found["reports"][name], most) for name in BOUNDS}
         free_figure = _allowed(allowed, most)
     else:
-        rows, subject, condition, free_figure = {}, "", "", ""
-    of_any = f"{subject}, {ANY}{condition}"
+        rows, subject, condition, free_figure = {}, "", None, ""
+    of_any = f"{subject}, {ANY}{f', {condition}' if condition else ''}"
     lines += [
         (name, figure, of_any if held == ANY else f"{subject}, {held}") for name, figure in rows.items()
     ]
@@ -85,16 +85,22 @@ def _of_one_value(asked: Subject, permanent: float | None) -> str:
     return of_one + (", always memoized" if always_memoizes(asked) else "")
 
 
-def _condition(asked: Subject, free: Subject, is_for_ever: bool) -> str:
-    """Return the condition of a figure that holds whatever the values do, after a comma; "" for none."""
+def condition_of(asked: Subject, free: Subject, is_for_ever: bool) -> str | None:
+    """Return the condition of a figure that holds whatever the values do; None if it needs none.
+
+    Parameters
+    ----------
+    asked, free : as for `account_table`.
+    is_for_ever : whether the figure is of any number of reports.
+    """
     if isinstance(free, ChangingResponses):
-        return f", {KNOWN_VALUES}"
+        return KNOWN_VALUES
     if not isinstance(free, ChangingBuckets) or not is_for_ever:
-        return ""
-    return f", {KNOWN_CHANGES if asked == free else KNOWN_VALUES}"
+        return None
+    return KNOWN_CHANGES if asked == free else KNOWN_VALUES
 
 
-def _is_capped(free: Subject, reports: int, delta: float, figure: float) -> bool:
+def is_capped(free: Subject, reports: int, delta: float, figure: float) -> bool:
     """Whether a figure is that of the permanent responses, which needs a condition."""
     if not isinstance(free, ChangingBuckets):
         return False

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from deploy.config.describe import rounded_up
 from estimators.collection import Collection
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.function_pool import FunctionPool
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from deploy.config.describe import rounded_up
 from estimators.accounting.shuffling.amplification import LARGEST_SHUFFLED, shuffled_epsilon
 from estimators.accounting.shuffling.attained import attained_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.accounting.shuffling.windows import MOST_WINDOWS, windows_epsilon
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.mechanism import Mechanism

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from deploy.config.describe import rounded_up
 from deploy.config.sections import RelaySection
 from estimators.accounting.shuffling.blanket import ShufflingRefusedError
 from estimators.accounting.shuffling.honest import HonestShuffle
+from estimators.mechanisms.directed_rounding import rounded_up
 from producers.budget.allowance import Allowance
 
 

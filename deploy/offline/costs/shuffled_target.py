@@ -14,7 +14,7 @@ from deploy.offline.costs.shuffled_cost import AGAINST, CONDITIONS
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.accounting.shuffling.choice import LEAST_SHUFFLED_EPSILON, largest_for_shuffled
-from estimators.accounting.shuffling.honest import honest_reports
+from estimators.accounting.shuffling.honest import SMALLER_PROBABILITY, honest_reports, least_pool
 from estimators.mechanisms.krr import LARGEST_EPSILON
 from estimators.mechanisms.mechanism import Mechanism
 
@@ -46,7 +46,7 @@ class RelayPool:
 
     Parameters
     ----------
-    reports : of a window, forged ones included, spread evenly over partitions and cohorts.
+    reports : of a window, forged ones included, each in one of the partitions and cohorts by chance.
     relay : with `shuffle_reports`, at least 1, and `forged_share`.
     partitions : of `uploads`, each shuffled by itself.
     """
@@ -57,16 +57,17 @@ class RelayPool:
 
     def honest(self, cohorts: int) -> int:
         """Return those of one cohort, >= 1."""
-        come = max(1, self.reports // (self.partitions * cohorts))
+        come = max(1, least_pool(self.reports, self.partitions * cohorts))
         return honest_reports(min(come, self.relay.shuffle_reports), self.relay.forged_share)
 
     def sentence(self, _: int | None) -> str:
         """Say among how many reports."""
         return (
-            f"{self.honest(1):,}\nhonest ones, which relays shuffle together if they spread evenly:"
-            f" the smaller of shuffle_reports {self.relay.shuffle_reports:,}\nand what comes of a cohort"
-            f" in each of {number_of(self.partitions, 'partition')},"
-            f" less forged_share {self.relay.forged_share:g}"
+            f"{self.honest(1):,}\nhonest ones, which relays shuffle together at least:"
+            f" the smaller of shuffle_reports {self.relay.shuffle_reports:,} and\nwhat comes of a cohort"
+            f" in each of {number_of(self.partitions, 'partition')} but for {SMALLER_PROBABILITY:g},"
+            f" less forged_share {self.relay.forged_share:g};\nassumes that each report of a window is in"
+            " one of them by chance, all equally likely"
         )
 
 

@@ -1,5 +1,6 @@
 """Group lines into batches for the producer, each with the position in the input where it ends."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from deploy.produce.input.csv_records import CsvRecords
+from deploy.produce.input.csv_records import OPEN_QUOTE, CsvRecords
 from deploy.produce.input.json_lines import InputRecord, json_records
 from deploy.produce.input.lines import BrokenLineError, Lines
 from deploy.produce.input.resume import Place
@@ -24,6 +25,7 @@ OWN_CLIENT = "each line"  # placeholder without a field for clients; never sent
 NO_CLIENT = "its client is missing, empty or not text"
 STOPPED = "nothing of it was used; the lines before it were processed"
 RESUMING = "; mend it, and the same command resumes there"
+MISSING_QUOTE = "; if that is missing, press Ctrl-C and mend the line: the same command resumes there"
 
 
 class InputBatch(NamedTuple):
@@ -75,6 +77,7 @@ class InputBatches:
     time_field : name of the column or field with the time of the event; None: it happens when it is read.
     second_field : name of the column or field with the second text of a pair; None for other collections.
     used, skipped : lines so far that became a report, and that could not.
+    is_within_quote : whether the last record that arrived waits for the end of a cell in quotes.
     """
 
     layout: str
@@ -88,6 +91,8 @@ class InputBatches:
     second_field: str | None = None
     used: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
+    is_within_quote: bool = field(default=False, init=False)
+    _quote_began: float = field(default=0.0, init=False)  # infinite once that is reported
 
     @property
     def options(self) -> str:
@@ -117,7 +122,10 @@ class InputBatches:
         gathered = _Gathered()
         try:
             for record in self._records(source, place):
-                if record is not None:
+                if record is OPEN_QUOTE:
+                    self._wait_for_quote(place)
+                elif record is not None:
+                    self.is_within_quote = False
                     data = b"".join(record.lines)
                     is_reported = self._take(record, place, len(data), gathered)
                     place.advance(data, is_reported=is_reported)
@@ -136,7 +144,8 @@ class InputBatches:
             yield self._batch(gathered, place)
 
     def _records(self, source: InputSource, place: Place) -> Iterator[InputRecord | None]:
-        lines = Lines(source.read, within_line=place.begins_within_line)
+        begins = None if place.bytes_done else place.name
+        lines = Lines(source.read, within_line=place.begins_within_line, begins=begins)
         if self.layout == "jsonl":
             place.seek()
             return json_records(lines)
@@ -147,6 +156,19 @@ class InputBatches:
             csv.read_header(Lines(source.read))
         place.seek()
         return csv.records(lines)
+
+    def _wait_for_quote(self, place: Place) -> None:
+        """Say once for each record that it waits; not at once, since its writer may be about to go on."""
+        now = time.monotonic()
+        if not self.is_within_quote:
+            self.is_within_quote, self._quote_began = True, now
+        if now - self._quote_began >= self.timing.open_quote:
+            self._quote_began = math.inf
+            click.echo(
+                f"{place.name}, line {place.lines + 1}: waiting for the closing quote of a cell; lines from "
+                f"there on are sent once it arrives{MISSING_QUOTE if place.key else ''}",
+                err=True,
+            )
 
     def _take(self, record: InputRecord, place: Place, size: int, gathered: _Gathered) -> bool:
         """Take a record of `size` bytes; return whether it becomes a report."""

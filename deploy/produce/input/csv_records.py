@@ -18,6 +18,7 @@ from deploy.produce.input.source import FeedError
 
 REPLACEMENT = "\ufffd"  # of a lone carriage return without quotes
 QUOTING = "put a cell with a comma, quote or line end in double quotes, and write a quote within it twice"
+OPEN_QUOTE = InputRecord((), None)  # of a record whose quote has not closed yet
 BROKEN_QUOTES = f"a quote in it does not close, or text follows one that does; {QUOTING}"
 
 
@@ -48,14 +49,16 @@ class CsvRecords:
     def records(self, lines: Lines) -> Iterator[InputRecord | None]:
         """Yield the header, unless it was read before, then the records; None like `json_records`.
 
+        Yields OPEN_QUOTE instead of None while the last record that arrived has a quote that does not close.
+
         Raises
         ------
         FeedError if the header lacks a column; BrokenLineError if a value may have caused the shape of a
         record.
         """
         for row in _rows(lines):
-            if row is None:
-                yield None
+            if row is None or isinstance(row, InputRecord):
+                yield row
             elif isinstance(row, LinePart):
                 yield InputRecord([row.data], None)
             elif not self._columns:
@@ -103,9 +106,9 @@ class _NotYetError(Exception):
     """Raised when the end of the record has not arrived yet."""
 
 
-def _rows(lines: Lines) -> Iterator[_Row | LinePart | None]:
+def _rows(lines: Lines) -> Iterator[_Row | LinePart | InputRecord | None]:
     while (line := lines.take()) != b"":
-        yield line if line is None or isinstance(line, LinePart) else _row(line, lines)
+        yield line if line is None or isinstance(line, LinePart) else _row(line, lines) or OPEN_QUOTE
 
 
 def _row(first: bytes, lines: Lines) -> _Row | None:

@@ -84,7 +84,7 @@ class Inputs:
         return None, None
 
     def expect_mending(self) -> None:
-        """Let the next run resume at the line that stopped this one, although an editor replaced the file."""
+        """Let the next run resume at the line where this one ended, although an editor replaced the file."""
         if self._progress is not None:
             self._progress.expect_mending(self.key)
 

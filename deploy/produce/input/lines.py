@@ -1,10 +1,21 @@
 """Split an input into lines, as bytes with their line ends."""
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from deploy.produce.input.source import FeedError
+
 LONGEST_LINE = 16 << 20  # bytes, line end included; of a CSV record, too
+
+#: Byte order marks, those of UTF-32 first: one of them begins with one of UTF-16.
+ENCODINGS = {
+    BOM_UTF32_LE: "UTF-32",
+    BOM_UTF32_BE: "UTF-32",
+    BOM_UTF16_LE: "UTF-16",
+    BOM_UTF16_BE: "UTF-16",
+}
 
 
 class BrokenLineError(Exception):
@@ -27,10 +38,14 @@ class Lines:
     ----------
     read : reads a chunk, like InputSource.read.
     within_line : whether reading begins within a line that an earlier run took: its rest is skipped.
+    begins : name of the input, if reading begins at its start: one in UTF-16 or UTF-32 is refused there.
     """
 
-    def __init__(self, read: Callable[[], bytes | None], *, within_line: bool = False) -> None:
+    def __init__(
+        self, read: Callable[[], bytes | None], *, within_line: bool = False, begins: str | None = None
+    ) -> None:
         self._read = read
+        self._begins = begins
         self._ready: deque[bytes | LinePart] = deque()
         self._rest: list[bytes] = []  # pieces of a line whose end has not arrived
         self._rest_bytes = 0
@@ -45,7 +60,8 @@ class Lines:
 
         Raises
         ------
-        FeedError if the input cannot be read; BrokenLineError if the line is too long.
+        FeedError if the input cannot be read, or begins with the mark of another encoding; BrokenLineError
+        if the line is too long.
         """
         while not self._ready:
             if self._is_over:
@@ -59,6 +75,9 @@ class Lines:
                 self._is_over = True
                 self._ready.append(b"".join(self._rest))
         line = self._ready.popleft()
+        if self._begins is not None and isinstance(line, bytes):
+            _check_encoding(line, self._begins)
+            self._begins = None
         if isinstance(line, bytes) and len(line) > LONGEST_LINE:
             raise BrokenLineError(too_long())
         return line
@@ -83,6 +102,16 @@ class Lines:
             self._rest_bytes += len(rest)
         if self._rest_bytes > LONGEST_LINE:  # `take` refuses it
             self._ready.append(b"".join(self._rest))
+
+
+def _check_encoding(first: bytes, name: str) -> None:
+    """Raise FeedError if the first line of an input begins with the byte order mark of UTF-16 or UTF-32."""
+    for mark, encoding in ENCODINGS.items():
+        if first.startswith(mark):
+            raise FeedError(
+                f"{name} begins with the byte order mark of {encoding}; nothing of it was used: convert it "
+                f"to UTF-8 first, such as by iconv -f {encoding} -t UTF-8"
+            )
 
 
 def too_long() -> str:

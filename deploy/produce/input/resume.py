@@ -1,8 +1,8 @@
 """Find the place where an interrupted run of an input is resumed: after what it has reported.
 
 A place is stored with a keyed hash of all bytes before it, in the transaction that stores the reports: a file
-that was replaced, or changed before that place, is read from its start. A line that stopped the run must be
-mended, and many editors replace the file: then the hash alone decides.
+that was replaced, or changed before that place, is read from its start. A line that stopped the run, or whose
+quote did not close, must be mended, and many editors replace the file: then the hash alone decides.
 """
 
 import json
@@ -32,9 +32,11 @@ class Place:
     records : before it, the header included, empty lines not; unlike lines, they do not depend on line ends
         in values.
     key : of stored progress; empty if none is stored.
+    name : of the input in messages.
     """
 
     key = ""
+    name = "the input"
 
     def __init__(self) -> None:
         self.bytes_done = 0
@@ -80,6 +82,7 @@ class FilePlace(Place):
         super().__init__()
         self.file = file
         self.key = key
+        self.name = str(file.path)
         self._digest = digest
         self._last = b"\n"
         self._line_start: InputProgress | None = (

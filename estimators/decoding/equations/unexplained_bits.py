@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
+from scipy.special import ndtr
 
 from estimators.arrays import FloatArray
 from estimators.decoding.design import weighted_gram
@@ -24,6 +25,7 @@ _KNEE = 3.0
 # Ridge of the robust fit, of the diagonal and of its mean: columns without rows have no other curvature.
 _RIDGE, _LEAST_RIDGE = 1e-9, 1e-12
 _LEAST_SPREAD = 1e-2  # lower bound on 1 - leverage
+_SEEN = 4.0  # standard deviations of a bit from which on a raise is seen
 # Median of the absolute value of a standard normal.
 _MEDIAN = 0.6745
 # Unexplained bits are at most this share of the degrees of freedom.
@@ -96,6 +98,38 @@ def find_unexplained(design: csc_array, rows: BitEquations) -> UnexplainedBits:
             break
         left_out = raised
     return UnexplainedBits(left_out, ratio, limit)
+
+
+def hidden_deviation(
+    rows: BitEquations, left_out: NDArray[np.bool_], residual: FloatArray, influence: FloatArray
+) -> FloatArray:
+    """Return the root mean square shift of each column by bits that unlisted strings raise unseen.
+
+    A bit of a frequent candidate has more noise, since clients choose cohorts at random, so it may hide a
+    raise that is plain in other bits. A string adds its share to each of its bits: raises are taken for the
+    median residual of the bits left out, and for as frequent among all bits as among those that would show
+    them. A raise is seen from 4 standard deviations of its bit on.
+
+    Parameters
+    ----------
+    rows : BitEquations; weight 0 for bits left out.
+    left_out : bool array (rows,), True for bits that unlisted strings raise plainly.
+    residual : float64 array (rows,), observed - X theta.
+    influence : float64 array (rows, n): times the row's weight, what an observed share adds to a column.
+
+    Returns
+    -------
+    float64 array (n,), fractions; 0 if no bit is left out.
+    """
+    if not left_out.any():
+        return np.zeros(influence.shape[1])
+    raised = max(0.0, float(np.median(residual[left_out])))
+    unseen = np.where(rows.weight > 0, ndtr(_SEEN - raised * np.sqrt(rows.weight / rows.excess)), 0.0)
+    shown = float((1 - unseen).sum())
+    density = min(1.0, int(left_out.sum()) / max(shown, 1.0))
+    squares = rows.weight**2 * density * unseen * raised**2
+    deviation: FloatArray = np.sqrt(squares @ influence**2)
+    return deviation
 
 
 def _robust_distance(design: csc_array, rows: BitEquations, solution: Solution) -> FloatArray:

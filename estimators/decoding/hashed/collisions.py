@@ -12,7 +12,7 @@ from estimators.mechanisms.hashing.hash_functions import HashFunctions
 # Of the shifts of thousands of candidates, in standard deviations, hardly one is larger.
 _LARGEST_SHIFT = 5.0
 _ROUNDING = 1e-12
-_OF_ALL_BUT = 0.999
+_OF_ALL_BUT = 1 - 1e-6
 _QUANTILE_80 = 0.8416212335729143  # normal quantile of 0.8
 
 
@@ -67,7 +67,7 @@ def collision_jump(collisions: float, reports: int, functions: HashFunctions) ->
 
 
 def largest_shift(collisions: float, reports: int, functions: HashFunctions) -> float:
-    """Return the supports that collisions add to one candidate in 1,000, beyond their mean.
+    """Return the supports that collisions add to one candidate in a million, beyond their mean.
 
     The chunks that a candidate shares with one other value are about a Poisson number, which is far from
     normal where functions are few; each adds a `collision_jump`.

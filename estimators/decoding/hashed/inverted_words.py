@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from estimators.arrays import FloatArray
 from estimators.decoding.hashed.collisions import (
     concentration_left,
+    error_of_fixed,
     fit_together,
     sum_of_squares,
     without,
@@ -18,7 +19,7 @@ from estimators.decoding.hashed.support import (
     supported_candidates,
     supports_in,
 )
-from estimators.decoding.hashed.unlisted_texts import MOST_UNLISTED, largest_unlisted
+from estimators.decoding.hashed.unlisted_texts import COMPARED, MOST_UNLISTED, largest_unlisted
 from estimators.frequency.estimate import QUANTILE_975
 from estimators.frequency.intervals.bounded_steps import reach_beyond_normal
 from estimators.frequency.inversion import Inversion
@@ -79,12 +80,14 @@ def invert_words(
     cleared, left, rest = inverted[largest], shared, sums
     frequent, together = np.empty(0, np.int64), np.empty(0)
     places, unlisted = np.arange(len(sums)), np.empty((0, len(sums)), np.uint8)
+    chunks = unlisted
     for _ in range(ROUNDS):
         error = np.hypot(noise, np.sqrt(left * mechanism.collision_variance))
         chosen = np.argsort(-cleared, kind="stable")[:most]
         chosen = np.sort(chosen[cleared[chosen] > FREQUENT_ERRORS * error])
         if np.array_equal(chosen, frequent):
-            more = largest_unlisted(rest, words, functions) if len(unlisted) < MOST_UNLISTED else None
+            taken = chunks[np.argsort(-together, kind="stable")[:COMPARED]]
+            more = largest_unlisted(rest, words, functions, taken) if len(unlisted) < MOST_UNLISTED else None
             if more is None or len(frequent) == most:
                 break
             unlisted = np.vstack([unlisted, more])
@@ -119,10 +122,14 @@ def share_of_others(
     """Estimate the share of all values that are none of the words: the rest, with the error of the sum.
 
     Let A be the number of words that a report supports. The sum of all n estimates is (mean of A - n/g) /
-    (p - 1/g), so its noise variance is that of a mean of N reports. Collisions of different words with other
-    values are uncorrelated, but what u adds to v, v adds to u: at most once more the collision variance of
-    the words' squared sum. Where few responses are false, few reports decide that sum and its variance: one
-    more support is added to the variance, and the error is as far as `reach_beyond_normal` says.
+    (p - 1/g), so its noise variance is that of a mean of N reports. Where few responses are false, few
+    reports decide that sum and its variance: one more support is added to the variance, and the noise is as
+    far as `reach_beyond_normal` says.
+
+    Collisions of different words with other values are uncorrelated, but what u adds to v, v adds to u. With
+    the words that were not taken out, that is at most once more the collision variance of their squared sum,
+    which is at most n times their sum f^2. Functions never change, so collisions shift the sum alike in every
+    window, by more standard deviations for some lists than for others: the error is that of `error_of_fixed`.
 
     Parameters
     ----------
@@ -138,8 +145,10 @@ def share_of_others(
     supported = supported_candidates(words, functions)
     mean = float(counts @ supported) / reports
     variance = max(0.0, float(counts @ supported**2) / reports - mean**2) / reports / mechanism.contrast**2
-    mutual = float(np.clip(listed, 0, 1)) ** 2 * mechanism.collision_variance
+    collided = len(inverted) * collisions**2
+    collided += min(collided, float(np.clip(listed, 0, 1)) ** 2 * mechanism.collision_variance)
     step = np.array([1 / (reports * mechanism.contrast)])
-    total = variance + step**2 + len(inverted) * collisions**2 + mutual
-    error = np.sqrt(total) + reach_beyond_normal(total, step, QUANTILE_975) / QUANTILE_975
-    return float(np.clip(1 - listed, 0, 1)), float(error[0])
+    total = variance + step**2
+    noise = float((np.sqrt(total) + reach_beyond_normal(total, step, QUANTILE_975) / QUANTILE_975)[0])
+    error = float(np.hypot(noise, error_of_fixed(noise, np.sqrt(collided))))
+    return float(np.clip(1 - listed, 0, 1)), error

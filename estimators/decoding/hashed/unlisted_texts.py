@@ -9,12 +9,14 @@ from estimators.mechanisms.hashing.hash_functions import HashFunctions
 
 #: Texts that are looked for at most; none is with fewer chunks, or fewer reports in the mean sum.
 MOST_UNLISTED, LEAST_CHUNKS, LEAST_REPORTS = 8, 100, 4.0
-_PLAIN, _SPREAD, _ALIKE = 7.0, 5.0, 0.9
+_PLAIN, _SPREAD, _ALIKE, _TAKEN = 7.0, 5.0, 0.9, 0.5
 _COMPARED_BLOCKS = 32
+#: Values that were taken out, of which what is left of their noise is not to be taken for another one.
+COMPARED = 8
 
 
 def largest_unlisted(
-    sums: FloatArray, words: NDArray[np.uint64], functions: HashFunctions
+    sums: FloatArray, words: NDArray[np.uint64], functions: HashFunctions, taken: NDArray[np.uint8]
 ) -> NDArray[np.uint8] | None:
     """Return the chunks of the most frequent value that was not taken out of the counts, if it is plain.
 
@@ -25,11 +27,15 @@ def largest_unlisted(
     of K <= 251 symbols is then the largest in about K P(Z > 7 / sqrt 2) < 1e-4 of the chunks, so being
     selected hardly raises the share of a value.
 
+    The reports of values that were taken out vary, by more than all else where few responses are false. Where
+    most of the largest sums are those of such values, they are that noise.
+
     Parameters
     ----------
     sums : float64 array (chunks, values of a chunk), without the frequent candidates, see `without`.
     words : uint64 array (n,), of listed values: none of them is returned.
     functions : of the reports.
+    taken : uint8 array (m, chunks), of the most frequent values that were taken out, at most `COMPARED`.
 
     Returns
     -------
@@ -48,7 +54,9 @@ def largest_unlisted(
     common = float(np.median(excess))
     spread = _SPREAD * np.sqrt(noise**2 + common)  # reports of the value itself vary as a Poisson count
     alike = (excess > common - spread) & (excess < common + max(spread, common / 2))
-    if common < _PLAIN * noise or alike.mean() < _ALIKE or _is_listed(largest, words, functions):
+    if common < _PLAIN * noise or alike.mean() < _ALIKE or (taken == largest).any(axis=0).mean() > _TAKEN:
+        return None
+    if _is_listed(largest, words, functions):
         return None
     return largest
 

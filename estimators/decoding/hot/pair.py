@@ -13,7 +13,7 @@ from estimators.frequency.estimate import QUANTILE_975, Estimate, PairEstimate, 
 from estimators.frequency.intervals.fieller import fieller_shares
 from estimators.frequency.inversion import Inversion
 from estimators.frequency.pairs.conditional import columns_of
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from estimators.frequency.significance import benjamini_hochberg, binomial_tail
 from estimators.frequency.simplex import project_to_simplex
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 
@@ -52,8 +52,6 @@ def decode_pair(
     joint = decode_hot(bit_counts, cohort_sizes, mechanism)
     rates = extract_rates(bit_counts[:, : mechanism.buckets], cohort_sizes, mechanism)
     table, variance = (each.reshape(mechanism.shape) for each in (rates.rate, rates.std_error**2))
-    noise = mechanism.p_star * (1 - mechanism.p_star) / (mechanism.q_star - mechanism.p_star) ** 2
-    noise /= joint.reports
     step = 1 / (joint.reports * (mechanism.q_star - mechanism.p_star))
     given_second = _given_rows(table.T, variance.T, step)
     ones = bit_counts[0, : mechanism.buckets].reshape(mechanism.shape)
@@ -63,8 +61,8 @@ def decode_pair(
         other=without_bit if may_lack_bit else None,
         pair=PairEstimate(
             (
-                _margin(table, variance, noise, joint, mechanism),
-                _margin(table.T, variance.T, noise, joint, mechanism),
+                _margin(table, variance, ones, joint, mechanism),
+                _margin(table.T, variance.T, ones.T, joint, mechanism),
             ),
             _by_rows(_given_rows(table, variance, step)),
             _by_rows(Shares(*(column.T for column in columns_of(given_second)))),
@@ -74,9 +72,9 @@ def decode_pair(
 
 
 def _margin(
-    table: FloatArray, variance: FloatArray, noise: float, joint: Estimate, mechanism: OneHotPair
+    table: FloatArray, variance: FloatArray, ones: NDArray[np.int64], joint: Estimate, mechanism: OneHotPair
 ) -> Estimate:
-    """Sum each row; a value is significant if the noise of the K2 bits of an empty row is well below it.
+    """Sum each row; a value is significant if its ones exceed what the N K2 bits of an empty row explain.
 
     The ones of a row are those of N K2 bits, of which its holders have one each: two binomials.
     """
@@ -85,10 +83,11 @@ def _margin(
     if frequency.sum() > 1:
         frequency = project_to_simplex(sums)
     bits = table.shape[1]
-    ends = Inversion.of_bit(mechanism).score_interval(sums / bits, joint.reports * bits)
+    trials = joint.reports * bits
+    ends = Inversion.of_bit(mechanism).score_interval(sums / bits, trials)
     low, high = shown_interval(ends.low * bits, ends.high * bits, frequency)
-    p_values = normal_tail(sums / np.sqrt(noise * table.shape[1]))
-    return Estimate(joint.estimator, joint.reports, frequency, error, low, high, benjamini_hochberg(p_values))
+    significant = benjamini_hochberg(binomial_tail(ones.sum(axis=1), trials, mechanism.p_star))
+    return Estimate(joint.estimator, joint.reports, frequency, error, low, high, significant)
 
 
 def _given_rows(table: FloatArray, variance: FloatArray, step: float) -> Shares:

@@ -8,18 +8,30 @@ import { listOf } from "./list.js";
 import { memoryOf } from "./randomization/memory.js";
 import { freshWords, insert, randomBytes, uniform } from "./randomization/words.js";
 import { secretOf } from "./secret.js";
-import { floor, isText, min, now, world } from "./short.js";
+import { float, floor, isPositive, isText, min, now, world } from "./short.js";
 import { indexedDbStorage } from "./storage.js";
 import { encodeUpload } from "./upload.js";
 
+const CHOICE = "true or false";
+
 /** @param {any} options */
 export const open = async ({
-  edge: address, publicKey, maxEpsilon, maxBudget, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave, honorPrivacySignals = true,
-  mechanisms, storage,
+  edge: address, publicKey, maxEpsilon, maxBudget, maxDelaySeconds = 3600, maxUploads = 250, sendOnLeave = false,
+  honorPrivacySignals = true, mechanisms, storage,
 }) => {
   // Without the slash at its end, so that it names one storage.
   const edge = `${address}`.replace(/\/$/, ""), own = `deniable ${edge}`;
-  check(/^http(s:\/\/.|:\/\/(localhost|127\.[\d.]+|\[::1])([:/]|$))/.test(edge), "option", "edge must be https, or on this machine");
+  /** Of `publicKey` the list decides, of `maxEpsilon` and `maxBudget` that and the collection. @type {[string, unknown, unknown, string][]} */
+  const options = [
+    ["edge", edge, /^http(s:\/\/.|:\/\/(localhost|127\.[\d.]+|\[::1])([:/]|$))/.test(edge), "https, or on this machine"],
+    ["maxDelaySeconds", maxDelaySeconds, float.isFinite(maxDelaySeconds) && maxDelaySeconds >= 0, "a number, at least 0"],
+    ["maxUploads", maxUploads, isPositive(maxUploads), "a whole number, at least 1"],
+    ["sendOnLeave", sendOnLeave, sendOnLeave === !!sendOnLeave, CHOICE],
+    ["honorPrivacySignals", honorPrivacySignals, honorPrivacySignals === !!honorPrivacySignals, CHOICE],
+    ["mechanisms", mechanisms, !mechanisms || mechanisms.call, "that of mechanisms.min.js"],
+    ["storage", storage, !storage || storage.change?.call, "an object with change"],
+  ];
+  for (const [name, value, isRight, range] of options) check(isRight, "option", `${name} must be ${range}, got ${value}`);
   const { document, navigator } = world;
   const isSignalled = honorPrivacySignals && (navigator?.globalPrivacyControl || navigator?.doNotTrack > 0);
   /** @type {Record<string, number>} */
@@ -61,7 +73,7 @@ export const open = async ({
     if (!entry._prepared) {
       const collection = readCollection(entry, mechanisms), most = maxEpsilon?.[name] ?? maxEpsilon;
       const [, , , , parameters, responder, isAtMost] = collection._mechanism;
-      check(most > 0 && isAtMost(most), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon`);
+      check(most > 0 && isAtMost(most), "epsilon", `maxEpsilon of ${name} must be a number, at least its epsilon (the list says ${entry.epsilon}), got ${most}`);
       const allowed = maxBudget === undefined ? null : allowedOf(name, collection, maxBudget?.[name] ?? maxBudget);
       const [epoch, secret] = await secretOf(storage, change, isOut);
       entry._prepared = [collection, allowed, responder(memoryOf(secret, "device", name, parameters)), epoch];

@@ -99,7 +99,7 @@ export const readCollection = (entry, mechanisms) => {
   } catch {
     // A field is missing, or of another type.
   }
-  support(found, `${mechanisms?.call ? "" : "without mechanisms.min.js, "}collection ${entry.name}`);
+  support(found, `${mechanisms ? "" : "without mechanisms.min.js, "}collection ${entry.name}`);
   check(found._budget[2], "budget", `any number of reports to ${entry.name} exceeds its budget`);
   return found;
 };

@@ -30,7 +30,10 @@ export const ENDLESS = 1e10;
 export const allowedOf = (name, { _budget, _within }, allowed) => {
   const epsilon = min(allowed?.epsilon ?? allowed, 1e9), period = +(allowed?.periodSeconds ?? ENDLESS), reports = epsilon > 0 && _within(epsilon);
   const isEnough = reports === Infinity || (_budget[2] <= +reports && _budget[1] >= period);
-  check(period > 0 && isEnough, "budget", `maxBudget of ${name} must be a number, at least what the list allows`);
+  /** @param {unknown} reports @param {number} seconds */
+  const many = (reports, seconds) => `${reports} reports ${seconds < ENDLESS ? `in ${seconds} s` : "for ever"}`;
+  const figures = `${many(_budget[2], _budget[1])}; got ${epsilon}, ${many(+reports, period)}`;
+  check(period > 0 && isEnough, "budget", `maxBudget of ${name} must be a number, at least what the list allows: ${figures}`);
   return [epsilon, period, +reports];
 };
 

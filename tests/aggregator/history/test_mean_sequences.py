@@ -1,6 +1,7 @@
 """Confidence sequences of a number's mean: coverage at every look, units, and those of roll-ups."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -100,6 +101,18 @@ def test_sequence_is_in_units_and_of_one_value() -> None:
     assert late.share[0] == pytest.approx(210, abs=5)
     assert (late.low_all, late.high_all) == (late.low, late.high)
     assert late.high[0] - late.low[0] < 0.5 * (early.high[0] - early.low[0])
+
+
+@pytest.mark.parametrize("width", [1e-290, 1e-160, 1e160, 1e300])
+def test_sequence_is_the_same_fraction_of_any_range(width: float) -> None:
+    def ends(maximum: float) -> list[float]:
+        wave = SquareWave.from_epsilon(0.0, maximum, 40, 2.0)
+        collection = replace(MINUTES, mechanism=wave)
+        found = [shares_of_counts(collection, START + 10 * each, counts_at(each)) for each in range(5)]
+        sequence = sequence_at(collection, [each for each in found if each])
+        return [each / maximum for each in (*sequence.share, *sequence.low, *sequence.high)]
+
+    assert ends(width) == pytest.approx(ends(1.0), rel=1e-9)
 
 
 def test_sequence_of_a_roll_up_is_that_of_its_windows() -> None:

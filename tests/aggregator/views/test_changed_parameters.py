@@ -23,6 +23,7 @@ STRICT = replace(FRUIT, mechanism=KRR.from_epsilon(3, 2.0), other=False)
     ("record", "difference", "reason"),
     [
         (changed(estimate_of(), epsilon=1.0), "epsilon 1 to 2", ""),
+        (changed(estimate_of(), epsilon=1.00000049), "epsilon 1.00001 to 2", ""),  # up, not to nearest
         (changed(estimate_of(), window_end=estimate_of().window_start + 60), "window_seconds 60 to 10", ""),
         (estimate_of(LONGER), "only then: lime", ""),
         (
@@ -40,7 +41,18 @@ STRICT = replace(FRUIT, mechanism=KRR.from_epsilon(3, 2.0), other=False)
         (changed(estimate_of(), mechanism="number"), "mechanism number to k-rr", "a report has another form"),
         (estimate_of(), "other parameters of the mechanism", ""),
     ],
-    ids=["epsilon", "window", "list", "lists", "strict lists", "unknown", "strict", "form", "nothing named"],
+    ids=[
+        "epsilon",
+        "rounded up",
+        "window",
+        "list",
+        "lists",
+        "strict lists",
+        "unknown",
+        "strict",
+        "form",
+        "nothing named",
+    ],
 )
 def test_change_is_said_and_judged(record: EstimateRecord, difference: str, reason: str) -> None:
     assert difference_of(record, FRUIT) == difference

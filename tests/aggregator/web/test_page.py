@@ -100,9 +100,45 @@ def test_an_unreliable_value_has_no_interval(browser: "Browser", served: Served)
         shown.status("Live")
         section = shown.section()
         section.get_by_role("button", name="Show 1 more").click()
+        reason = "No interval is stated for fig: it shares its bits with unlisted strings."
+        section.locator("caption", has_text=reason).wait_for()
         row = section.locator('tr[data-value="fig"]')
         assert row.locator(".interval").inner_text() == "shares bits with unlisted strings"
         assert section.locator(".axis span").last.inner_text() == "80"
+
+
+def test_many_unreliable_values_are_named_and_counted(browser: "Browser", served: Served) -> None:
+    names, count = [f"name {place}" for place in range(8)], 8
+    record = changed(
+        NOISY,
+        values=names,
+        frequency=[0.1] * count,
+        count=[100.0] * count,
+        std_error=[None] * 7 + [0.1],
+        low=[0.0] * count,
+        high=[1.0] * 7 + [0.3],
+        significant=[False] * count,
+        unreliable=[True] * 7 + [False],
+    )
+    served.take(record)
+    with watched(browser, served.address) as shown:
+        said = "for name 0, name 1, name 2, name 3, name 4 and 2 more: they share their bits with unlisted"
+        shown.section().locator("caption", has_text=said).wait_for()
+
+
+def test_figures_withheld_in_few_cohorts_have_a_reason(browser: "Browser", served: Served) -> None:
+    """No value is significant then, so all rows are behind a button; with noise alone the rest is known."""
+    said = "Intervals are withheld: reports in fewer than 6 cohorts do not tell values from unlisted strings."
+    count = len(NOISY.values)
+    ends = {"low": [0.0] * count, "high": [1.0] * count, "significant": [False] * count}
+    record = changed(NOISY, mechanism="rappor", other=Other(0.2, None, 0.0, 1.0), **ends)
+    served.take(record)
+    with watched(browser, served.address) as shown:
+        caption = shown.section().locator("caption").first
+        caption.filter(has_text=said).wait_for()
+        noisy = changed(record, other=Other(0.2, 0.5, 0.0, 1.0), revision=record.revision + 1)
+        served.take(noisy)
+        caption.filter(has_not_text=said).wait_for()
 
 
 def test_an_incomplete_list_is_named(browser: "Browser", served: Served) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from deploy.config.describe import describe, rounded_up
+from deploy.config.describe import describe
 from estimators.collection import Collection, Field, pair_labels
+from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR

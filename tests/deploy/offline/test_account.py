@@ -38,7 +38,8 @@ def answer(line: str) -> dict[str, Any]:
 
 def test_a_cost_in_full_precision() -> None:
     found = answer(f"{K_RR} --reports 5 --delta 1e-6")
-    assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "basic", "zcdp", "rdp", "exact", "any_values"]
+    figures = ["epsilon_one", "epsilon_inf", "rho", "basic", "zcdp", "rdp", "exact", "any_values"]
+    assert list(found) == [*figures, "any_values_condition"]
     assert (found["epsilon_one"], found["epsilon_inf"]) == (1.0, None)
     assert found["any_values"] == found["exact"]
     assert found["rho"] == pytest.approx(0.11287922124775325, rel=1e-9)
@@ -64,6 +65,9 @@ def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
     alone = answer(f"{longitudinal} --reports 50")
     assert alone.pop("any_values") == found["any_values"]
     assert alone.pop("lifetime") == found["lifetime"]
+    conditions = [alone.pop("any_values_condition"), alone.pop("lifetime_condition")]
+    assert conditions == ["if it is known when values change"] * 2
+    assert unchanged["any_values_condition"] is None
     assert unchanged.items() >= alone.items()
     assert "lifetime     6 " in run(f"{line} --budget 7").stdout
     refused = run(f"{longitudinal} --reports 5 --changes 1")
@@ -72,7 +76,8 @@ def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
 
 def test_a_budget_answers_reports_for_each_bound() -> None:
     found = answer(f"{K_RR} --budget 8")
-    assert list(found) == ["epsilon_one", "epsilon_inf", "rho", "reports", "reports_any_values"]
+    figures = ["epsilon_one", "epsilon_inf", "rho", "reports", "reports_any_values"]
+    assert list(found) == [*figures, "reports_any_values_condition"]
     assert found["reports"] == {"basic": 8, "zcdp": 8, "rdp": 9, "exact": 10}
 
 
@@ -131,6 +136,9 @@ def test_what_holds_for_ever_only_if_changes_are_known_says_so() -> None:
     for line, is_conditional in {"--reports 1000": True, "--reports 3": False, "--budget 7": True}.items():
         rows = run(f"{LONGITUDINAL_HASH} {line}").stdout.splitlines()[-4:]
         assert [row.endswith(condition) for row in rows] == [is_conditional] * 4
+        found, name = answer(f"{LONGITUDINAL_HASH} {line}"), "any_values_condition"
+        stated = found["reports_" + name if "reports" in found else name]
+        assert (found["lifetime_condition"], stated) == (condition, condition if is_conditional else None)
     *unchanged, free = run(f"{LONGITUDINAL} --reports 1000").stdout.splitlines()
     conditional = [row.split()[0] for row in unchanged if "if it is known" in row]
     assert conditional == ["lifetime"]

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from deploy.config.describe import describe
 from deploy.config.sections import RelaySection
 from deploy.offline.check_facts import facts_of
 from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_sentence
@@ -13,7 +14,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
+from producers.budget.allowance import Allowance, Budget, BudgetValues
 
 PLAN = Collection("plan", KRR.from_epsilon(3, 2.0), values=("free", "team", "business"))
 SITE = Collection("site", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)
@@ -43,9 +44,31 @@ def test_changes_and_all_buckets_of_longitudinal_hashing_are_stated() -> None:
     assert facts.budget is not None
     assert facts.budget.changes == 1
     assert facts.epsilon_of_all_buckets == mechanism.epsilon_of_all_buckets == pytest.approx(6)
+    assert facts.epsilon_of_any_values_condition == "if it is known when buckets change"
+    assert facts.budget.epsilon_of_any_values_condition == "if it is known when buckets change"
+    few = facts_of(Allowance(words, Budget(3, 1e-6, 86_400, 1, "any"))).budget
+    assert few is not None
+    assert few.reports_per_period is not None
+    assert few.epsilon_of_any_values_condition is None  # so few reports cost that anyway
     others = facts_of(Allowance(PLAN, Budget(8, 1e-6, 86_400)))
     assert others.budget is not None
+    assert others.epsilon_of_any_values_condition is None
+    assert others.budget.epsilon_of_any_values_condition is None
     assert (others.budget.changes, others.epsilon_of_all_buckets) == (None, None)
+
+
+@pytest.mark.parametrize("values", ["unchanged", "any"])
+def test_figures_of_any_values_name_their_condition(values: BudgetValues) -> None:
+    """Of both figures: the sentences of `check` say the same."""
+    allowance = Allowance(SITE, Budget(5, 1e-6, 86_400, values=values))
+    facts = facts_of(allowance)
+    assert facts.budget is not None
+    assert facts.budget.reports_per_period is not None
+    assert facts.budget.reports_per_period > 1
+    condition = "if it is known when values change"
+    assert facts.epsilon_of_any_values_condition == condition
+    assert facts.budget.epsilon_of_any_values_condition == condition
+    assert condition in describe(allowance)
 
 
 def test_a_file_with_relays_says_what_shuffling_gains() -> None:

@@ -1,5 +1,7 @@
 """`deniable spent`: a table for each client, by line; ids and secrets appear nowhere."""
 
+import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -14,14 +16,20 @@ from click.testing import CliRunner, Result
 from deploy.cli.commands import deniable
 from deploy.config.file import load
 from deploy.config.producer import producer_config
+from deploy.offline.costs.spent_facts import client_spent
 from deploy.offline.spent import MAX_LINE_BYTES
+from deploy.produce.input.batches import InputBatches
+from deploy.produce.input.resume import Place
+from deploy.produce.input.values import text
 from producers.budget.local_budgets import LocalBudgets
 from producers.budget.postgres.budgets import PostgresBudgets
 from producers.budget.postgres.database import BudgetDatabase
 from producers.budget.spending import Spending
+from producers.budget.statement import Spent
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import Secret, load_secret
 from producers.storage.store import Store, check_identity
+from tests.support.deploy.input_fakes import Pieces
 from tests.support.deploy.terminal import Terminal
 
 TEXT = """\
@@ -45,6 +53,12 @@ client of line 2
   total             0                  0            0                 2e-06                 0                   0             0
   unchanged: epsilon while the client's value stays the same; any: whatever its values do
 """  # noqa: E501
+FIGURES = (
+    "epsilon_of_unchanged_value",
+    "epsilon_of_any_values",
+    "lifetime_epsilon_of_unchanged_value",
+    "lifetime_epsilon_of_any_values",
+)
 
 
 @pytest.fixture
@@ -52,23 +66,33 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a collection file, in which a producer has charged the client `anna`."""
     monkeypatch.chdir(tmp_path)
     Path("deniable.yaml").write_text(TEXT)
-    config = producer_config(load(Path("deniable.yaml")))
-    secret = load_secret(config.data_dir / "secret")
-    with closing(Store(config.data_dir)) as store:
-        check_identity(store, secret)
-        charge(Spending(LocalBudgets(store), config.allowances, time.time()), store.transaction, secret)
+    charge_in(tmp_path, "anna")
     return tmp_path
 
 
+def charge_in(folder: Path, *clients: str) -> None:
+    """Charge clients in the folder of its producers."""
+    config = producer_config(load(folder / "deniable.yaml"))
+    secret = load_secret(config.data_dir / "secret")
+    with closing(Store(config.data_dir)) as store:
+        check_identity(store, secret)
+        for client in clients:
+            spending = Spending(LocalBudgets(store), config.allowances, time.time())
+            charge(spending, store.transaction, secret, client)
+
+
 def charge(
-    spending: Spending, transaction: Callable[[], AbstractContextManager[None]], secret: Secret
+    spending: Spending,
+    transaction: Callable[[], AbstractContextManager[None]],
+    secret: Secret,
+    client: str = "anna",
 ) -> None:
-    """Charge the client `anna` for reports of both collections."""
+    """Charge a client for reports of both collections."""
     now = time.time()
     for name, reports in (("carrier", 3), ("delay", 2)):
         windows = int(now) // 60 * 60 + 60 * np.arange(reports)
         with transaction():
-            spending.charge(name, ClientKeys(secret).of(["anna"] * reports), windows, now)
+            spending.charge(name, ClientKeys(secret).of([client] * reports), windows, now)
 
 
 def spent(given: bytes, *arguments: str) -> Result:
@@ -144,18 +168,86 @@ def test_empty_line_is_the_client_of_that_name() -> None:
     assert spent(b"\nanna\n").stdout.count("client of line ") == 2
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"secret-\xff-id", "line 2 of stdin: not UTF-8"),
-        (b"x" * (MAX_LINE_BYTES + 1), f"line 2 of stdin: longer than {MAX_LINE_BYTES} bytes"),
-    ],
-)
 @pytest.mark.usefixtures("folder")
-def test_invalid_client_id_ends_the_command(line: bytes, message: str) -> None:
-    ended = spent(b"anna\n" + line + b"\nanna\n")
+def test_client_id_that_is_too_long_ends_the_command() -> None:
+    ended = spent(b"anna\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\nanna\n")
+    message = f"line 2 of stdin: longer than {MAX_LINE_BYTES} bytes"
     assert (ended.exit_code, ended.stderr) == (1, f"Error: {message}\n")
     assert ended.stdout.count("client of line ") == 1
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_client_id_that_is_not_utf_8_is_that_of_produce(folder: Path, layout: str) -> None:
+    """Whatever its bytes are: here what `produce` reads from a line is charged."""
+    identifier = b"anna-\xff\xe2\x82"
+    line = b"a,b\n" + identifier + b",1\n" if layout == "csv" else b'{"a": "' + identifier + b'", "b": 1}\n'
+    (batch,) = InputBatches(layout, "b", "a", text).batches(Pieces([line]), Place())
+    assert batch.clients is not None
+    charge_in(folder, *batch.clients)
+    (client,) = json.loads(spent(identifier + b"\n", "--json").stdout)["clients"]
+    assert client["total"]["reports"] == 5
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_names_what_each_figure_bounds() -> None:
+    ended = spent(b"anna\r\nbob\n", "--json")
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    found = json.loads(ended.stdout)
+    assert list(found) == ["version", "clients"]
+    anna, bob = found["clients"]
+    assert (found["version"], anna["line"], bob["line"]) == (1, 1, 2)
+    carrier, delay = anna["collections"]
+    epsilon = [carrier.pop(name) for name in FIGURES]
+    allowance = load(Path("deniable.yaml")).allowances[0]
+    assert epsilon == [allowance.epsilon(3, "any")] * 4
+    assert carrier.pop("budget") == {
+        "epsilon": 4.0,
+        "delta": 1e-6,
+        "period_seconds": 4_000_000_000,
+        "changes": None,
+        "values": "any",
+        "spent_share": pytest.approx(0.75, rel=1e-4),
+    }
+    assert carrier == {
+        "reports": 3,
+        "epsilon_of_any_values_condition": None,
+        "delta": 1e-6,
+        "lifetime_reports": 3,
+        "name": "carrier",
+        "is_in_file": True,
+    }
+    assert (delay["name"], delay["reports"], delay["budget"]) == ("delay", 2, None)
+    assert [anna["total"][name] for name in FIGURES] == [pytest.approx(4, rel=1e-4)] * 4
+    assert (anna["total"]["reports"], anna["total"]["delta"]) == (5, 2e-6)
+    assert [bob["total"][name] for name in FIGURES] == [0] * 4
+    assert json.loads(spent(b"", "--json").stdout) == {"version": 1, "clients": []}
+
+
+def test_json_states_conditions_and_what_is_not_in_the_file(folder: Path) -> None:
+    """Of a collection that left the file nobody knows whether its figures need one."""
+    carrier = TEXT.splitlines(keepends=True)[2:4]
+    search = (
+        "  - {name: search, mechanism: local-hash-longitudinal, candidates: [x], epsilon_inf: 2,"
+        " epsilon_one: 1, window_seconds: 60, grace_seconds: 9,"
+        " budget: {epsilon: 7, delta: 1e-6, period_seconds: 86400, values: unchanged}}\n"
+    )
+    (folder / "deniable.yaml").write_text("".join(["revision: 2\ncollections:\n", *carrier, search]))
+    (anna,) = json.loads(spent(b"anna\n", "--json").stdout)["clients"]
+    conditions = {each["name"]: each["epsilon_of_any_values_condition"] for each in anna["collections"]}
+    buckets, values = "if it is known when buckets change", "if it is known when values change"
+    assert conditions == {"carrier": None, "search": buckets, "delay": values}
+    assert anna["total"]["epsilon_of_any_values_condition"] == f"{buckets}; {values}"
+    assert {each["name"]: each["is_in_file"] for each in anna["collections"]} == {
+        "carrier": True,
+        "search": True,
+        "delay": False,
+    }
+    assert next(each["budget"]["values"] for each in anna["collections"] if each["name"] == "search") == (
+        "unchanged"
+    )
+    covered = Spent(epsilon=1.0, any_epsilon=math.inf)
+    (unknown,) = client_spent(1, {"x": covered}, {}).collections
+    assert (unknown.epsilon_of_unchanged_value, unknown.epsilon_of_any_values) == (1.0, None)
 
 
 def test_unreadable_file_is_one_line(folder: Path) -> None:

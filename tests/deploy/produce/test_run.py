@@ -1,18 +1,22 @@
 """A run of `produce` with a fake of Kafka: what is sent, printed, kept and resumed."""
 
+import codecs
 import re
 import resource
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from deploy.produce import run as produce
-from deploy.produce.input.batches import RESUMING, STOPPED, InputBatches
+from deploy.produce.input import source
+from deploy.produce.input.batches import MISSING_QUOTE, RESUMING, STOPPED, InputBatches
 from deploy.produce.input.csv_records import QUOTING
 from deploy.produce.input.inputs import Inputs
 from deploy.produce.input.resume import ResumePoints
@@ -83,6 +87,7 @@ class Producing:
         strict: bool = False,
         shows_unknown: bool = False,
         wait: float = 0.3,
+        follow: bool = False,
         **options: Any,
     ) -> None:
         """Run to the end, whatever that is."""
@@ -104,8 +109,8 @@ class Producing:
         with self.path.open("rb") as stream:
             run_produce(
                 config,
-                Inputs(stream, progress, follow=False),
-                InputBatches("csv", "value", "who", text, strict, batch_lines),
+                Inputs(stream, progress, follow=follow),
+                InputBatches("csv", "value", "who", text, strict, batch_lines, RunTiming(open_quote=0)),
                 metrics_port=None,
                 unknown=UnknownValues(
                     config.allowances[0].collection, "value", is_shown=shows_unknown, is_strict=strict
@@ -239,6 +244,67 @@ def test_a_broken_line_stops_the_run_and_is_resumed_once_mended(
     assert producing.reports() == 102
     resumed, line = producing.output()
     assert (resumed, summed(line)) == ("resuming at line 102", (2, ""))
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_an_open_quote_that_is_waited_for_is_named_and_resumed_once_mended(
+    producing: Producing, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
+) -> None:
+    """Ctrl-C while a followed file has an open quote: the lines before it are not lost nor sent twice."""
+    good = producing.path.read_bytes() + b"a,B6\nb,B6\n"
+    producing.path.write_bytes(good + f'"{CANARY},B6\nc,9E\n'.encode())
+    polls = []
+
+    def sleep(_: float) -> None:
+        polls.append(1)
+        if len(polls) == 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        clock = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+        patched.setattr(source, "time", clock)
+        with pytest.raises(KeyboardInterrupt):
+            producing.run(follow=True)
+    assert producing.reports() == 100
+    waiting, line = producing.output()
+    assert waiting == (
+        f"{producing.path}, line 104: waiting for the closing quote of a cell; lines from there on are sent "
+        f"once it arrives{MISSING_QUOTE}"
+    )
+    assert summed(line) == (100, "")
+    target = producing.path.with_suffix(".new") if is_replaced else producing.path
+    target.write_bytes(good + f'"{CANARY}",B6\nc,9E\n'.encode())
+    target.rename(producing.path)
+    producing.run()
+    assert producing.reports() == 104
+    resumed, line = producing.output()
+    assert (resumed, summed(line)) == ("resuming at line 102", (4, ""))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark", "name"),
+    [
+        ("utf-16-le", codecs.BOM_UTF16_LE, "UTF-16"),
+        ("utf-16-be", codecs.BOM_UTF16_BE, "UTF-16"),
+        ("utf-32-le", codecs.BOM_UTF32_LE, "UTF-32"),
+        ("utf-32-be", codecs.BOM_UTF32_BE, "UTF-32"),
+    ],
+)
+def test_another_encoding_is_refused_before_anything_is_sent(
+    producing: Producing, encoding: str, mark: bytes, name: str
+) -> None:
+    text = producing.path.read_text()
+    producing.path.write_bytes(mark + text.encode(encoding))
+    with pytest.raises(FeedError) as caught:
+        producing.run()
+    assert str(caught.value) == (
+        f"{producing.path} begins with the byte order mark of {name}; nothing of it was used: convert it to "
+        f"UTF-8 first, such as by iconv -f {name} -t UTF-8"
+    )
+    assert (producing.reports(), producing.output()) == (0, [])
+    producing.path.write_bytes(codecs.BOM_UTF8 + text.encode())
+    producing.run()
+    assert producing.reports() == 100
 
 
 def test_another_file_after_a_broken_line_begins_at_line_1(producing: Producing) -> None:

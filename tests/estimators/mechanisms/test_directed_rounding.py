@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.directed_rounding import exp_below, log_above
+from estimators.mechanisms.directed_rounding import exp_below, log_above, rounded_up, rounded_up_short
 
 
 def exact_exp(x: float) -> Decimal:
@@ -45,3 +45,13 @@ def test_exponent_out_of_range_is_rejected(x):
 def test_ratio_out_of_range_is_rejected(ratio):
     with pytest.raises(ValueError, match=r"^ratio must be in \[1 \+ 2\^-80, 2\^100\), got "):
         log_above(ratio)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_figures_are_written_no_lower_than_they_are(figure):
+    for written, step in ((rounded_up(figure), 1e-3), (rounded_up_short(figure), 1e-5)):
+        assert Fraction(figure) <= Fraction(written) <= Fraction(figure) * (1 + Fraction(step))
+
+
+def test_a_short_figure_has_no_zeros_at_its_end():
+    assert [rounded_up_short(each) for each in (2.0, 1.99999999, 1.00000049)] == ["2", "2", "1.00001"]

@@ -32,6 +32,11 @@ def valued(*values: str) -> Collection:
             CARRIER,
             ["epsilon: 2 here, 1 at the workers"],
         ),
+        (
+            replace(CARRIER, mechanism=KRR.from_epsilon(4, 2.0000014)),
+            CARRIER,
+            ["epsilon: 2.00001 here, 1 at the workers"],  # up, not to nearest
+        ),
         (replace(CARRIER, window_seconds=10), CARRIER, ["window_seconds: 10 here, 60 at the workers"]),
         (
             valued("AA", "B6", "UA"),

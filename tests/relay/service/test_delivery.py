@@ -27,25 +27,26 @@ class FakeProducer:
     """Fails as told, then takes all."""
 
     def __init__(self, *failures):
-        self.failures, self.taken = list(failures), []
+        self.failures, self.taken, self.times = list(failures), [], set()
 
-    async def send(self, topic, value, key=None, partition=None):
+    async def send(self, topic, value, key=None, partition=None, timestamp_ms=None):
         if self.failures and (failure := self.failures.pop(0)) is not None:
             raise failure
         self.taken.append((topic, value, partition))
+        self.times.add(timestamp_ms)
         answer = asyncio.get_running_loop().create_future()
         answer.set_result(SimpleNamespace(offset=len(self.taken)))
         return answer
 
 
-def delivered(producer, is_wanted=lambda: True):
-    """Send RECORDS; return whether all are taken, and what the relay knows of Kafka."""
+def delivered(producer, is_wanted=lambda: True, records=RECORDS):
+    """Send records; return whether all are taken, and what the relay knows of Kafka."""
     away = Away("127.0.0.1:9092")
 
     async def send():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(deliveries, "AIOKafkaProducer", lambda **_: producer)
-            return await PackDelivery(Cluster("127.0.0.1:9092"), away).send(RECORDS, is_wanted)
+            return await PackDelivery(Cluster("127.0.0.1:9092"), away).send(records, is_wanted)
 
     return asyncio.run(send()), away
 
@@ -61,6 +62,12 @@ def test_only_what_failed_is_sent_again():
     taken = [partition for _, _, partition in producer.taken]
     assert sorted(taken) == [0, 1, 2]
     assert taken[-1] == 1
+
+
+def test_a_time_that_a_record_states_is_sent():
+    producer = FakeProducer()
+    assert delivered(producer, records=[Sendable("rejected", b"", None, b"0-1", 3_600_000)])[0]
+    assert producer.times == {3_600_000}
 
 
 def test_an_error_is_known_until_an_answer_comes():

@@ -51,6 +51,19 @@ def fold_start(log, position):
     return Start(position.rewind, position.watermark_ms, settings, position.settings)
 
 
+def test_a_record_states_the_hour_of_its_batch():
+    """A batch may be one upload; packs leave with the time of the broker."""
+    batches = relayed(RandomLog(0).grow(RECORDS)).values()
+    hours = {
+        (record.timestamp_ms, each.batch.watermark_ms // 3_600_000)
+        for each in batches
+        for record in each.records
+        if record.topic == "rejected"
+    }
+    assert hours
+    assert all(stated == hour * 3_600_000 for stated, hour in hours)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_sent_twice_have_the_same_records_under_the_same_keys(seed):
     """So the totals of all records are those of one relay, whichever it is and wherever it began."""

@@ -6,17 +6,24 @@
  * @typedef {(count: number) => Uint32Array} Words returns 2 * count halves
  */
 
-import { Bytes, Halves, Wholes, big, float } from "../short.js";
+import { Bytes, Halves, Wholes, big, float, now } from "../short.js";
 
 /** One call of getRandomValues may ask for 64 KiB, and the largest randomizer for 4,096 words. */
 const pool = new Halves(9000);
 let used = 9000;
+let drawn = 0;
 
-/** Words of the operating system, each used once. @type {Words} at most 4,500 a call */
+/**
+ * Words of the operating system, each used once, and within a second: copies of a running machine share no others.
+ *
+ * @type {Words} at most 4,500 a call
+ */
 export const freshWords = (count) => {
-  if (used + 2 * count > 9000) {
+  // Squared: the clock may be set back.
+  if (used + 2 * count > 9000 || (now() - drawn) ** 2 > 1) {
     crypto.getRandomValues(pool);
     used = 0;
+    drawn = now();
   }
   return pool.slice(used, (used += 2 * count));
 };

@@ -92,6 +92,8 @@ def test_deployments_that_take_uploads_have_two_more_topics(broker: str) -> None
             assert create(cluster, topics, 1, [long]) == [topics.rejected_uploads, topics.uploads]
             require_uploads(cluster, topics, Role.RELAY, [long])
             require_uploads(cluster, topics, Role.EDGE, [long])
+            kinds = {each.name: each.settings["message.timestamp.type"] for each in plan(topics)}
+            assert [name for name, kind in kinds.items() if kind == "CreateTime"] == [topics.rejected_uploads]
             wrong = {"unclean.leader.election.enable": "true", "message.timestamp.type": "CreateTime"}
             admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topics.uploads, wrong)])
             with pytest.raises(TopicSetupError) as refused:

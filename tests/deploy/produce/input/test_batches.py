@@ -338,3 +338,42 @@ def test_times_of_events_come_from_their_field(layout: str, capsys: pytest.Captu
     output = capsys.readouterr()
     assert WRONG_TIME in output.err
     assert CANARY not in output.err
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_another_encoding_is_seen_at_the_start_alone(layout: str) -> None:
+    """Its first bytes may come one by one; in a later line they are of a value, which must not decide."""
+    feed = InputBatches(layout, "value", None, input_values.text)
+    head = "value\n" if layout == "csv" else '{"value": "AA"}\n'
+    for data in (("\ufeff" + head).encode("utf-16-le"), ("\ufeff" + head).encode("utf-32-be")):
+        with pytest.raises(FeedError, match=r"^the input begins with the byte order mark of UTF-(16|32); "):
+            read(feed, *[bytes([byte]) for byte in data])
+    mark = b"\xff\xfe"
+    later = mark + b"\n" if layout == "csv" else b'{"value": "' + mark + b'"}\n'
+    values, _ = read(feed, head.encode(), later)
+    assert values[-1] == "\ufffd\ufffd"
+
+
+def test_a_resumed_run_looks_for_no_encoding() -> None:
+    """Where it begins is a later line, and skipped like any that is no object."""
+    place, feed = Place(), InputBatches("jsonl", "value", None, input_values.text)
+    place.advance(b"{}\n", is_reported=True)
+    assert list(feed.batches(Pieces([b"\xff\xfe\n"]), place)) == []
+    assert feed.skipped == 1
+
+
+def test_an_open_quote_is_named_once_and_only_after_a_while(capsys: pytest.CaptureFixture[str]) -> None:
+    """A record that its writer completes soon is not named; each that waits longer is, without its text."""
+    for seconds, lines in ((3600.0, []), (0.0, [2, 4])):
+        feed = InputBatches(
+            "csv", "value", None, input_values.text, timing=RunTiming(batch=9, open_quote=seconds)
+        )
+        pieces = ["value,x\n", f'"{CANARY}\n', None, None, '",1\n', None, f'"{CANARY}\n', None, '",2\n']
+        values, _ = read(feed, *pieces)
+        assert values == [f"{CANARY}\n"] * 2
+        assert not feed.is_within_quote
+        assert capsys.readouterr().err.splitlines() == [
+            f"the input, line {line}: waiting for the closing quote of a cell; lines from there on are sent "
+            "once it arrives"
+            for line in lines
+        ]

@@ -1,10 +1,13 @@
 """Epsilon among shuffled reports of which a stated share may be forged."""
 
+import math
+from fractions import Fraction
+
 import pytest
 
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import ShufflingRefusedError
-from estimators.accounting.shuffling.honest import HonestShuffle
+from estimators.accounting.shuffling.honest import HonestShuffle, least_pool
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
@@ -27,3 +30,24 @@ def test_several_reports_of_a_client_in_one_shuffle_are_refused() -> None:
 def test_memoized_reports_are_refused() -> None:
     with pytest.raises(ShufflingRefusedError, match="are not independent draws"):
         HonestShuffle.of(LongitudinalKRR.from_epsilons(4, 4.0, 1.0), 1e-6, 0.5, memoized=True)
+
+
+@pytest.mark.parametrize(("reports", "pools"), [(1000, 4), (5000, 32), (30, 2)])
+def test_no_pool_of_reports_spread_by_chance_is_smaller(reports: int, pools: int) -> None:
+    """Exactly: the largest number that one pool misses with at most 1e-6 over the pools, by summed terms."""
+    least = least_pool(reports, pools)
+
+    def missed(number: int) -> Fraction:
+        terms = (math.comb(reports, each) * (pools - 1) ** (reports - each) for each in range(number))
+        return Fraction(pools * sum(terms), pools**reports)
+
+    assert missed(least) <= Fraction(1, 10**6) < missed(least + 1)
+
+
+@pytest.mark.parametrize(("reports", "pools", "least"), [(5, 1, 5), (1, 4, 0), (1000, 4, 183)])
+def test_one_pool_has_all_and_few_reports_may_miss_one(reports: int, pools: int, least: int) -> None:
+    assert least_pool(reports, pools) == least
+
+
+def test_many_reports_are_spread_nearly_evenly() -> None:
+    assert 0.9999 < least_pool(10**12, 8) / (10**12 / 8) <= 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from estimators.decoding.hot.decode import decode_hot
 from estimators.decoding.hot.pair import decode_pair
@@ -82,6 +83,26 @@ def test_intervals_cover():
     assert 0.92 <= np.mean(first) <= 0.985
     assert known > 6 * runs
     assert 0.92 <= conditional / known <= 0.985
+
+
+def test_an_empty_row_is_a_discovery_as_often_as_stated():
+    """100 reports at epsilon 8, all of one row of 5: another one is called in .05 x 2 / 5, by an exact sum.
+
+    Defect caught: by a normal tail of the row's sum an empty one was called in 3.0 %.
+    """
+    mechanism, reports = OneHotPair.from_epsilon(5, 8, 8.0), 100
+    empty = round(8 * reports * mechanism.p_star)
+    ones = np.zeros((5, 8), np.int64)
+    ones[0, 0], ones[0, 1], ones[2:, 0] = reports, empty, empty
+    called = []
+    for count in range(2 * empty + 10):
+        ones[1] = count // 8 + (np.arange(8) < count % 8)
+        bits = np.zeros((1, mechanism.bits), np.int64)
+        bits[0, : mechanism.buckets] = ones.ravel()
+        called.append(bool(decode_pair(bits, np.array([reports]), mechanism).pair.margins[0].significant[1]))
+    least = called.index(True)
+    assert all(called[least:])
+    assert 0.002 < binom.sf(least - 1, 8 * reports, mechanism.p_star) <= 0.05 * 2 / 5
 
 
 def test_reports_of_no_pair_are_other():

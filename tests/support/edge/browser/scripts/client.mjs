@@ -279,11 +279,28 @@ const scenarios = {
     const addresses = ["", undefined, null, 5, "edge.example", "ftp://edge.example", "https://", "http://edge.example",
       "http://10.0.0.1:8330", "http://127.0.0.1.example", "http://localhost.example", "http://[::2]:8330"];
     for (const edge of addresses) await says({ edge }, "option", ["edge must be", "https", "this machine"]);
+    const given = ["", "5", -1, NaN, Infinity, null, [], {}];
+    for (const maxDelaySeconds of [...given, -0.001]) {
+      await says({ maxDelaySeconds }, "option", ["maxDelaySeconds must be a number, at least 0", `got ${maxDelaySeconds}`]);
+    }
+    for (const maxUploads of [...given, 0, 2.5, 5n]) {
+      await says({ maxUploads }, "option", ["maxUploads must be a whole number, at least 1", `got ${maxUploads}`]);
+    }
+    for (const name of ["sendOnLeave", "honorPrivacySignals"]) {
+      for (const value of [...given, 0, 1, "false"]) {
+        await says({ [name]: value }, "option", [`${name} must be true or false`, `got ${value}`]);
+      }
+    }
+    for (const mechanisms of [5, "x", { mechanisms: 1 }]) await says({ mechanisms }, "option", ["mechanisms must be", "mechanisms.min.js"]);
+    for (const storage of [5, "x", {}, { change: 1 }]) await says({ storage }, "option", ["storage must be", "change"]);
+    (await begin({ maxDelaySeconds: 0, maxUploads: 1, sendOnLeave: false, honorPrivacySignals: false })).close();
     for (const publicKey of ["", undefined, "not base64", "AAAA", `${"A".repeat(40)}====`]) {
       await says({ publicKey }, "signature", ["publicKey", "base64 of 32 bytes", "--show-key"]);
     }
-    for (const maxEpsilon of [undefined, null, 0, -1, NaN, "much", {}, { many: 0 }]) {
-      await says({ maxEpsilon }, "epsilon", ["maxEpsilon of many", "a number"]);
+    const { collections } = JSON.parse(JSON.parse(lists.present).signed), many = collections.find(({ name }) => name === "many");
+    for (const maxEpsilon of [1.5, { many: 1.5 }, undefined, null, 0, -1, NaN, "much", {}, { many: 0 }]) {
+      const figures = `(the list says ${many.epsilon}), got ${maxEpsilon?.many ?? maxEpsilon}`;
+      await says({ maxEpsilon }, "epsilon", ["maxEpsilon of many", "a number", figures]);
     }
     await says({ storage: undefined }, "storage", ["indexedDB", "memoryStorage", "directoryStorage"]);
     for (const key in state) delete state[key];
@@ -304,9 +321,9 @@ const scenarios = {
     edge.list = lists.further;
     const values = { hashed: "JFK", search: "JFK", kept: "JFK", minutes: 5.5, route: ["AA", "nobody's"], routes: ["AA", "JFK"], plan: "a", plans: new Set(["a", "x"]) };
     const widths = { hashed: [4, 7], search: [4, 7], kept: [5, 3], minutes: [6, 64], route: [7, 6], routes: [2, 8], plan: [2, 8], plans: [2, 8] };
-    const plain = await begin(), full = await begin({ mechanisms }), wrong = await begin({ mechanisms: { mechanisms } });
+    const plain = await begin(), full = await begin({ mechanisms }), without = await begin({ mechanisms: undefined });
     for (const [name, value] of Object.entries(values)) {
-      for (const client of [plain, wrong]) {
+      for (const client of [plain, without]) {
         const error = await client.report(name, value).catch((thrown) => thrown);
         assert.equal(error.reason, "unsupported");
         assert.equal(error.message, `without mechanisms.min.js, collection ${name} is not supported`);
