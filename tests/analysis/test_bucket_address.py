@@ -32,8 +32,13 @@ def test_client_is_not_opened_with_a_wrong_endpoint(monkeypatch: pytest.MonkeyPa
         BucketPrefix("s3://telemetry/estimates")
 
 
+def test_password_in_an_endpoint_is_not_repeated() -> None:
+    with pytest.raises(WrongArgumentError, match="AWS_ENDPOINT_URL") as raised:
+        check_endpoints({"AWS_ENDPOINT_URL": "http://me:hidden@host"})
+    assert "hidden" not in str(raised.value)
+
+
 def test_messages(pin_messages: PinMessages) -> None:
-    """Of a password that an address has, nothing is repeated."""
     endpoints = [
         "",
         "127.0.0.1:25455",

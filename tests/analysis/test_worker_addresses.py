@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import pytest
 
+from analysis.errors import WrongArgumentError
 from tests.support.messages import PinMessages
 
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
@@ -55,10 +56,15 @@ def greeting() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
+def test_password_of_an_address_is_not_repeated() -> None:
+    with pytest.raises(WrongArgumentError, match="worker") as raised:
+        deniable.read_estimates(collection="fruit", worker="http://me:hidden@x")
+    assert "hidden" not in str(raised.value)
+
+
 def test_messages(
     pin_messages: PinMessages, refusing: str, greeting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a password that an address has, nothing is repeated."""
     wrong = [
         "ftp://x",
         "127.0.0.1:8321",

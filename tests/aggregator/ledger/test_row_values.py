@@ -133,8 +133,16 @@ def test_newer_version_is_refused(decode: Callable[[bytes], object], row: bytes)
         decode(b"\x02" + row[1:])
 
 
+@pytest.mark.parametrize("decode", [*DECODERS, row_values.decode_terms], ids=lambda decode: decode.__name__)
+@pytest.mark.parametrize("head", [b"", b"\x01", b"C", b'\x01{"name":'])
+def test_damage_is_reported_without_bytes_of_the_row(decode: Callable[[bytes], object], head: bytes) -> None:
+    with pytest.raises(RowError) as caught:
+        decode(head + b"sender of \xff")
+    assert "sender" not in str(caught.value)
+
+
 def test_messages(pin_messages: PinMessages) -> None:
-    """Damage is reported by its size, and nothing of a row is repeated; as int64, 2^63 would be negative."""
+    """As int64, 2^63 would be negative."""
     many_reports = row_values.encode_counters(CounterPage(2**63, 1, np.zeros(1, dtype=np.int64)))
     largest = row_values.encode_counters(CounterPage(1, 1, np.array([2**63 - 1])))
     assert largest.endswith(b"\xff" * 7 + b"\x7f")

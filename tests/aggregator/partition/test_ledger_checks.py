@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.row_keys import Stored
 from aggregator.partition.ledger_checks import (
+    LedgerRefusedError,
     check_partition,
     decoded,
     log_was_cut,
@@ -74,3 +77,9 @@ def test_messages(pin_messages: PinMessages) -> None:
             "a log shorter than the counts": lambda: str(log_was_cut(DEPLOYMENT.topics, 1, 9, 4)),
         }
     )
+
+
+def test_recreated_log_is_refused() -> None:
+    """Its records would be counted again."""
+    with pytest.raises(LedgerRefusedError):
+        restored(DEPLOYMENT, 2, dict([genesis(topic_id=bytes(16)), AT_7]), None)

@@ -105,8 +105,13 @@ def test_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
         return
 
 
+def test_invalid_utf_8_is_not_quoted() -> None:
+    with pytest.raises(msgspec.DecodeError) as caught:
+        decode_estimate(b'{"collection":"sender \xff"}')
+    assert "sender" not in str(caught.value)
+
+
 def test_messages(pin_messages: PinMessages) -> None:
-    """What is not UTF-8 is not quoted."""
     record = encode_estimate(fruit_record())
 
     def decode(**fields: object) -> object:

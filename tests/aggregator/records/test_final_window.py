@@ -143,8 +143,13 @@ def test_damaged_bytes_raise_row_error_only(data: st.DataObject) -> None:
         join_pages([decode_page(key, bytes(damaged))], PLACE)
 
 
+def test_invalid_page_error_holds_no_payload() -> None:
+    with pytest.raises(RowError) as caught:
+        decode_page(b"key of a sender", b"payload of a sender")
+    assert "sender" not in str(caught.value)
+
+
 def test_messages(pin_messages: PinMessages) -> None:
-    """Of the payload, nothing is repeated."""
     one, two = read(window_of(LARGE))
     [(key, value)] = encode_pages(window_of(PLACE))
     keys = {

@@ -25,7 +25,7 @@ def test_memoized_reports_are_refused() -> None:
         HonestShuffle.of(LongitudinalKRR.from_epsilons(4, 4.0, 1.0), 1e-6, 0.5, memoized=True)
 
 
-def test_messages(pin_messages: PinMessages) -> None:
+def test_several_reports_of_a_client_in_one_shuffle_are_refused(pin_messages: PinMessages) -> None:
     pin_messages(
         {
             "several reports of a client in one shuffle": lambda: HonestShuffle.of(
