@@ -56,7 +56,7 @@ class MergedCounts:
                 else:
                     found.rejected[source, row.reason] = row_values.decode_rejected(value)
             case _:
-                raise row_values.RowError(f"a {type(row).__name__} has no place in the counts topic")
+                raise row_values.RowError(f"{type(row).__name__} has no place in the counts topic")
         if not found.counters and not found.rejected:
             del self._windows[window]
         return window

@@ -69,8 +69,9 @@ def join_shares(
 
     Source: Cochran, "The combination of estimates from different experiments", Biometrics 10 (1954).
     """
-    if len({each.shape for each in (shares, std_errors, shared_errors, misfits)}) != 1 or shares.ndim != 2:
-        raise ValueError(f"shares and errors must have one shape (m, n), got {shares.shape}")
+    shapes = {each.shape for each in (shares, std_errors, shared_errors, misfits)}
+    if len(shapes) != 1 or shares.ndim != 2:
+        raise ValueError(f"shares and errors must have one shape (m, n), got {sorted(shapes)}")
     has = ~np.isnan(shares)
     if not has.any(axis=0).all():
         raise ValueError("each value must be in a part at least, and some are in none")

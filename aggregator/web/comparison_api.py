@@ -59,7 +59,7 @@ class Comparisons:
             return refusal(400, wrong)
         query = request.query
         if missing := [name for name in PARAMETERS[:3] if name not in query]:
-            return refusal(400, f"give collection, between and and; missing: {', '.join(missing)}")
+            return refusal(400, f"give {', '.join(PARAMETERS[:3])}; missing: {', '.join(missing)}")
         collection = self.past.collections.get(query["collection"])
         if collection is None:
             return refusal(404, f"unknown collection; there are: {', '.join(self.past.collections)}")

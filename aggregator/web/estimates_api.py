@@ -102,9 +102,7 @@ def unfit(request: web.Request, *names: str) -> str:
     given = [name for name, _ in request.query.items()]
     if set(given) <= set(names) and len(given) == len(set(given)):
         return ""
-    allowed = (
-        f"parameters are {' and '.join(names)}, each at most once" if names else "it takes no parameters"
-    )
+    allowed = f"parameters are {', '.join(names)}, each at most once" if names else "it takes no parameters"
     return f"{allowed}, got {reprlib.repr(', '.join(given))}"
 
 

@@ -61,10 +61,11 @@ class PastWindows:
         for period in periods:
             windows = period.windows(collection.window_seconds)
             if not 1 <= windows <= MOST_WINDOWS:
+                remedy = f"{command} joins more" if windows else "give a longer period"
                 return refusal(
                     400,
                     f"a period must hold 1 to {MOST_WINDOWS} whole windows of {collection.window_seconds} s, "
-                    f"got {windows}; {command} joins more",
+                    f"got {windows}; {remedy}",
                 )
         if self._busy.locked():
             return refusal(503, "another roll-up is running: try again when it has ended")

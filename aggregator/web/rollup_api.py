@@ -46,7 +46,7 @@ class RollUps:
             )
         collection = self.past.collections.get(request.query["collection"])
         if collection is None:
-            return refusal(404, "unknown collection")
+            return refusal(404, f"unknown collection; there are: {', '.join(self.past.collections)}")
         try:
             period = period_of(request.query["from"], request.query["to"])
         except ValueError as error:

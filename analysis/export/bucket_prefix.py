@@ -167,5 +167,5 @@ class BucketPrefix:
             raise AnalysisError(
                 f"{self._url} cannot be read or written: {reason_of(str(error))}; see that the bucket "
                 "exists, and that AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
-                "are its"
+                "are right for it"
             ) from error

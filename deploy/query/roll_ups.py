@@ -197,7 +197,7 @@ def _asked(name: str, period: str | tuple[TimeGiven, TimeGiven]) -> Period:
         return named_period(period)
     check_type(name, period, (tuple, list), PERIOD_ALLOWED)
     if len(period) != 2:
-        raise WrongArgumentError(f"{name} must be {PERIOD_ALLOWED}, got {len(period)} items")
+        raise WrongArgumentError(f"{name} must be {PERIOD_ALLOWED}, got a list of {len(period)}")
     return period_between(period[0], period[1], None, 0, None)
 
 

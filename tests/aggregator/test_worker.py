@@ -24,7 +24,7 @@ from aggregator.views.backfill import Backfill
 from aggregator.views.change_watch import ChangeWatch
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.server import WebServer
-from aggregator.worker import WorkerError, WorkerTiming
+from aggregator.worker import WorkerTiming
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     DEPLOYMENT,
@@ -37,6 +37,7 @@ from tests.support.aggregator.builders import (
     changed,
     estimate_of,
 )
+from tests.support.messages import PinMessages
 
 DEADLINE_SECONDS = 60
 QUICK = WorkerTiming(watch=0.01, retry=0.01)
@@ -171,15 +172,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner_module, "LedgerStore", DamagedStore)
 
 
-def test_worker_ends_when_the_engine_stops() -> None:
-    expected = r"^the engine stopped by itself: ValueError\('why'\)$"
-    with pytest.raises(WorkerError, match=expected):
-        serve(Engine(should_stop=True, crash_reason=ValueError("why")))
+def test_worker_ends_when_the_engine_stops(pin_messages: PinMessages) -> None:
+    stopped = Engine(should_stop=True, crash_reason=ValueError("why"))
+    pin_messages({"an engine that stops": lambda: serve(stopped)})
 
 
 def test_ledger_of_a_newer_version_ends_the_worker() -> None:
     """No retry can fix that, and the stored ledger must not be overwritten."""
-    with pytest.raises(row_values.RowError, match="row version must be 1, got 2"):
+    with pytest.raises(row_values.RowError, match="version"):
         serve(Engine(), assigned=True)
 
 

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -70,3 +71,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         for name, value in server.variables().items():
             patch.setenv(name, value)
         yield server
+
+
+def warnings_of(call: Callable[[], object]) -> str:
+    """What a call warns of, one warning a line; each at the line of the call."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    assert {each.filename for each in found} <= {call.__code__.co_filename}
+    return "\n".join(f"{each.category.__name__}: {each.message}" for each in found)

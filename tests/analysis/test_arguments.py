@@ -1,12 +1,13 @@
 """Lists of texts in the forms that Python programs have them in."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.arguments import texts_of
-from analysis.errors import WrongArgumentError
+from tests.support.messages import PinMessages
 
 ALLOWED = "a list of distinct strings, at least one"
 
@@ -34,21 +35,17 @@ def test_columns_and_sets_of_texts_are_taken() -> None:
     assert sorted(texts_of("candidates", {"a", "b"}, ALLOWED)) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        ("JFK", "a text"),
-        (b"JFK", "b'JFK'"),
-        (5, "5"),
-        (None, "None"),
-        ({"a": 1}, "{'a': 1}"),
-        ([1], "1"),
-        (np.array(["a", None], object), "None"),
-        (np.array("a"), "array('a', dtype='<U1')"),
-        (np.zeros((2, 2)), "array([0., 0.])"),
-    ],
-)
-def test_what_is_no_list_of_texts_is_refused_in_one_line(given: Any, shown: str) -> None:
-    with pytest.raises(WrongArgumentError) as raised:
-        texts_of("candidates", given, ALLOWED)
-    assert str(raised.value) == f"candidates must be {ALLOWED}, got {shown}"
+def test_messages(pin_messages: PinMessages) -> None:
+    """Each in one line, which the form of an array has more of."""
+    wrong: dict[str, Any] = {
+        "a text": "JFK",
+        "bytes": b"JFK",
+        "a number": 5,
+        "nothing": None,
+        "a mapping": {"a": 1},
+        "a list of numbers": [1],
+        "an array with a gap": np.array(["a", None], object),
+        "an array of no dimension": np.array("a"),
+        "an array of two dimensions": np.zeros((2, 2)),
+    }
+    pin_messages({what: partial(texts_of, "candidates", given, ALLOWED) for what, given in wrong.items()})

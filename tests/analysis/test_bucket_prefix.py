@@ -1,6 +1,7 @@
 """Exports to a real S3 server: what two of them do to each other, and what readers see."""
 
 from collections import Counter
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -8,6 +9,8 @@ from time import monotonic
 from typing import Any, ClassVar
 
 import pytest
+
+from tests.support.messages import PinMessages
 
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 pytest.importorskip("obstore", reason="the extra s3 is not installed")
@@ -77,7 +80,7 @@ def test_bucket_without_prefix_keeps_its_progress_beside_the_files(store: S3Serv
 def test_prefix_holds_one_kind_and_one_format(store: S3Server) -> None:
     url = store.prefix()
     day_files(url).merge(table_of(windows(range(1))))
-    with pytest.raises(AnalysisError, match=r"must hold estimates as csv alone, and holds estimates as parq"):
+    with pytest.raises(AnalysisError, match=f"^{url} "):
         day_files(url, "csv")
 
 
@@ -86,10 +89,9 @@ def test_second_export_takes_over_and_the_first_ends(store: S3Server) -> None:
     first = day_files(url)
     first.merge(table_of(windows(range(3))))
     second = day_files(url)
-    expected = r"^another process has begun to export to s3://.*, which one may at a time: this one ends$"
-    with pytest.raises(AnalysisError, match=expected):
+    with pytest.raises(AnalysisError, match=url):
         first.merge(table_of(windows(range(3), revision=2)))
-    with pytest.raises(AnalysisError, match=expected):
+    with pytest.raises(AnalysisError, match=url):
         first.keep_progress(17)
     second.merge(table_of(windows(range(2, 5))))
     assert second.progress() == 0
@@ -150,55 +152,15 @@ def test_files_are_read_by_other_programs(store: S3Server, tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.parametrize("url", ["s3://", "s3:///prefix", "s3://bucket/prefix?x=1"])
-def test_url_without_a_bucket_is_refused(url: str) -> None:
-    with pytest.raises(AnalysisError, match=r"must be to s3://BUCKET/PREFIX, .* got s3://"):
-        BucketPrefix(url)
-
-
-@pytest.mark.parametrize(
-    ("bucket", "variables", "reason"),
-    [
-        ("absent", {}, "NoSuchBucket: The specified bucket does not exist"),
-        (BUCKET, {"AWS_SECRET_ACCESS_KEY": "hidden"}, "SignatureDoesNotMatch: The request signature we calc"),
-        (BUCKET, {"AWS_ACCESS_KEY_ID": "nobody"}, "XAdminUserNotFound: No user exists with the provided acc"),
-        (
-            BUCKET,
-            {"AWS_REGION": "eu-west-1"},
-            "AuthorizationHeaderMalformed: The authorization header is mal",
-        ),
-    ],
-)
-def test_reason_of_the_store_is_reported_in_one_line(
-    store: S3Server, monkeypatch: pytest.MonkeyPatch, bucket: str, variables: dict[str, str], reason: str
-) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(AnalysisError) as raised:
-        BucketPrefix(f"s3://{bucket}/x")
-    said = str(raised.value)
-    assert said.startswith(f"s3://{bucket}/x cannot be read or written: {reason}")
-    assert "; see that the bucket exists, and that AWS_ENDPOINT_URL" in said
-    assert not any(each in said for each in ("\n", "<", "Generic", ".deniable-export", "hidden", SECRET))
-
-
-@pytest.mark.parametrize(
-    ("scheme", "cause"),
-    [
-        ("http://", "connection refused"),
-        ("https://", "the server does not speak TLS; is the endpoint one of http://"),
-    ],
-)
+@pytest.mark.parametrize("scheme", ["http://", "https://"])
 def test_wrong_address_of_the_store_shows_within_seconds(
-    store: S3Server, monkeypatch: pytest.MonkeyPatch, scheme: str, cause: str
+    store: S3Server, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """The client gives up after 3 s and a pause of at most 10 s; as of all requests it was 60 s."""
     address = store.address if scheme == "https://" else f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{scheme}{address}")
     began = monotonic()
-    with pytest.raises(
-        AnalysisError, match=rf"^s3://{BUCKET}/x cannot be .*: {scheme}{address}: {cause}; see"
-    ):
+    with pytest.raises(AnalysisError, match=rf"^s3://{BUCKET}/x .*{scheme}{address}"):
         BucketPrefix(f"s3://{BUCKET}/x")
     assert monotonic() - began < 40
 
@@ -231,15 +193,43 @@ class Careless(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
-def test_store_that_ignores_conditions_is_refused(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with HTTPServer(("127.0.0.1", 0), Careless) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        for name, value in S3Server(f"127.0.0.1:{server.server_port}", Path()).variables().items():
+@pytest.mark.parametrize(
+    ("bucket", "variables"),
+    [
+        ("absent", {}),
+        (BUCKET, {"AWS_SECRET_ACCESS_KEY": "hidden"}),
+        (BUCKET, {"AWS_ACCESS_KEY_ID": "nobody"}),
+        (BUCKET, {"AWS_REGION": "eu-west-1"}),
+    ],
+)
+def test_reason_of_the_store_is_reported_in_one_line(
+    store: S3Server, monkeypatch: pytest.MonkeyPatch, bucket: str, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(AnalysisError, match=f"^s3://{bucket}/x .*AWS_ENDPOINT_URL") as raised:
+        BucketPrefix(f"s3://{bucket}/x")
+    said = str(raised.value)
+    assert not any(each in said for each in ("\n", "<", "Generic", ".deniable-export", "hidden", SECRET))
+
+
+def test_messages(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(port: int, header: str = "") -> None:
+        for name, value in S3Server(f"127.0.0.1:{port}", Path()).variables().items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(Careless, "ignored", header)
-        with pytest.raises(
-            AnalysisError, match=rf"a store that respects {header}, and it ignores it: export"
-        ):
+        try:
             BucketPrefix(f"s3://{BUCKET}/x")
+        except AnalysisError as error:
+            raise AnalysisError(str(error).replace(f":{port}", ":PORT")) from error
+
+    with HTTPServer(("127.0.0.1", 0), Careless) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        pin_messages(
+            {"no server": lambda: opened(free_port())}
+            | {
+                f"a store that ignores {each}": partial(opened, server.server_port, each)
+                for each in ("If-Match", "If-None-Match")
+            }
+        )
         server.shutdown()

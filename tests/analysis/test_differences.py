@@ -1,5 +1,7 @@
 """Differences of shares: intervals that cover, and no more false discoveries than stated."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,6 +10,7 @@ from analysis.differences import SideShares, compare_shares
 from estimators.frequency import krr
 from estimators.mechanisms.krr import KRR
 from tests.support.estimators.simulation import generator
+from tests.support.messages import PinMessages
 
 RUNS = 2000
 VALUES = 16
@@ -117,12 +120,10 @@ def test_value_without_a_stated_error_is_never_found() -> None:
     assert (found.low[0], found.high[0], found.p_value[0]) == (-1, 1, 1)
 
 
-@pytest.mark.parametrize("rate", [0.0, 1.0, -1.0])
-def test_rate_out_of_range_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match=r"^rate must be in \(0, 1\), got "):
-        compare_shares(normal(np.zeros(2), np.ones(2)), normal(np.zeros(2), np.ones(2)), rate)
+def test_messages(pin_messages: PinMessages) -> None:
 
-
-def test_columns_of_unequal_length_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^shares and errors must have one length, got \[2, 2, 3, 3\]$"):
-        compare_shares(normal(np.zeros(2), np.ones(2)), normal(np.zeros(3), np.ones(3)))
+    two, three = normal(np.zeros(2), np.ones(2)), normal(np.zeros(3), np.ones(3))
+    pin_messages(
+        {f"rate is {each}": partial(compare_shares, two, two, each) for each in (0.0, 1.0, -1.0)}
+        | {"columns of other lengths": partial(compare_shares, two, three)}
+    )

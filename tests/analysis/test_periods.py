@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, date, datetime
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from aggregator.history.periods import LATEST, Period
 from analysis.errors import AnalysisError
 from analysis.periods import TimeGiven, check_room, named_period, period_between, seconds_of
 from tests.support.aggregator.builders import FRUIT
+from tests.support.messages import PinMessages
 
 DAY = 86_400
 NOON = 1_769_860_800  # 2026-01-31T12:00Z
@@ -43,39 +45,11 @@ def test_moment_is_read(moment: TimeGiven) -> None:
     assert seconds_of("start", date(2026, 1, 31)) == NOON - DAY // 2
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        -1,
-        0.5,
-        LATEST + 1,
-        "noon",
-        float("nan"),
-        datetime(2026, 1, 1, 0, 0, 0, 1, UTC),
-        datetime.max,
-        np.datetime64("NaT"),
-        np.datetime64("2026-01-31T12:00:00.000000001", "ns"),
-        np.datetime64(20_000, "Y"),
-        np.datetime64(2**62, "s"),
-    ],
-)
-def test_unfit_moment_is_refused(moment: TimeGiven) -> None:
-    with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999"):
-        seconds_of("start", moment)
-
-
 def test_time_of_numpy_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow and pandas give the times of our tables to numpy like this."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     assert seconds_of("start", np.datetime64(NOON * 1_000_000, "us")) == NOON
-
-
-def test_missing_time_of_pandas_is_refused() -> None:
-    """It is a datetime whose methods raise."""
-    pandas = pytest.importorskip("pandas", reason="the extra analysis is not installed")
-    with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999, got NaT$"):
-        seconds_of("start", pandas.NaT)
 
 
 def test_period_without_bounds_is_all_time() -> None:
@@ -86,21 +60,7 @@ def test_period_without_bounds_is_all_time() -> None:
     assert period_between(NOON - 5, None, None, NOON, None) == Period(NOON - 5, LATEST)
 
 
-def test_period_out_of_order_is_refused() -> None:
-    with pytest.raises(AnalysisError, match=r"^start must be before end: give an earlier start, got 2026-"):
-        period_between(NOON, NOON, None, NOON, None)
-    with pytest.raises(AnalysisError, match=r"^give either start or last$"):
-        period_between(NOON, None, "1d", NOON, None)
-    with pytest.raises(
-        AnalysisError, match=r"^last must be a text of a whole number from 1 to 999999 with .*, got 'soon'$"
-    ):
-        period_between(None, None, "soon", NOON, None)
-
-
-@pytest.mark.parametrize("moment", [[1], True, b"2026", 1j, float("nan"), 1e300])
-def test_time_of_another_type_is_refused_by_name(moment: object) -> None:
-    with pytest.raises(AnalysisError, match=r"^start must be "):
-        period_between(moment, None, None, NOON, None)  # type: ignore[arg-type]
+def test_number_of_numpy_is_a_time() -> None:
     assert period_between(np.int64(NOON - 5), NOON, None, NOON, None) == Period(NOON - 5, NOON)  # type: ignore[arg-type]
 
 
@@ -119,19 +79,6 @@ def test_day_of_a_clock_change_has_its_own_length(monkeypatch: pytest.MonkeyPatc
     assert (spring.end - spring.start, autumn.end - autumn.start) == (23 * 3600, 25 * 3600)
 
 
-@pytest.mark.parametrize("text", ["", "2026", "2026-13", "9999-12", "yesterday", "2026-02-30"])
-def test_other_names_of_periods_are_refused(text: str) -> None:
-    with pytest.raises(AnalysisError):
-        named_period(text)
-
-
-def test_period_with_too_many_windows_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
-    check_room(FRUIT, Period(0, 100))
-    with pytest.raises(AnalysisError, match=r"^the period must hold at most 10 windows of fruit, got 11: "):
-        check_room(FRUIT, Period(0, 110))
-
-
 def test_time_of_pandas_without_a_zone_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pandas itself takes it for UTC."""
     pandas = pytest.importorskip("pandas", reason="the extra analysis is not installed")
@@ -142,5 +89,45 @@ def test_time_of_pandas_without_a_zone_is_local(monkeypatch: pytest.MonkeyPatch)
     for hour in (0, 1):
         twice = pandas.Timestamp(datetime(2026, 11, 1, 1, 30, fold=hour))
         assert seconds_of("start", twice) == seconds_of("start", datetime(2026, 11, 1, 1, 30, fold=hour))
-    with pytest.raises(AnalysisError, match=r"^start must be whole seconds from 1970 to 9999"):
+    with pytest.raises(AnalysisError, match="start"):
         seconds_of("start", pandas.Timestamp("2026-01-31 07:00:00.000000001"))
+
+
+def test_missing_time_of_pandas_is_refused() -> None:
+    """It is a datetime whose methods raise."""
+    pandas = pytest.importorskip("pandas", reason="the extra analysis is not installed")
+    with pytest.raises(AnalysisError, match="start"):
+        seconds_of("start", pandas.NaT)
+
+
+def test_messages(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_reader, "MOST_COUNTERS", 40)
+    check_room(FRUIT, Period(0, 100))
+    moments: dict[str, TimeGiven] = {
+        "before 1970": -1,
+        "half a second": 0.5,
+        "after 9999": LATEST + 1,
+        "a word": "noon",
+        "no number": float("nan"),
+        "a number that no integer of 64 bits holds": 1e300,
+        "a datetime with a microsecond": datetime(2026, 1, 1, 0, 0, 0, 1, UTC),
+        "the last datetime": datetime.max,
+        "no time of NumPy": np.datetime64("NaT"),
+        "a time of NumPy with a nanosecond": np.datetime64("2026-01-31T12:00:00.000000001", "ns"),
+        "a time of NumPy in years": np.datetime64(20_000, "Y"),
+        "a time of NumPy after 9999": np.datetime64(2**62, "s"),
+    }
+    others = {"a list": [1], "True": True, "bytes": b"2026", "a complex number": 1j}
+    names = ["", "2026", "2026-13", "9999-12", "yesterday", "2026-02-30"]
+    pin_messages(
+        {what: partial(seconds_of, "start", moment) for what, moment in moments.items()}
+        | {what: partial(period_between, each, None, None, NOON, None) for what, each in others.items()}  # type: ignore[arg-type]
+        | {
+            "an empty period": lambda: period_between(NOON, NOON, None, NOON, None),
+            "start and last": lambda: period_between(NOON, None, "1d", NOON, None),
+            "last is a word": lambda: period_between(None, None, "soon", NOON, None),
+            "last is in years": lambda: period_between(None, None, "1y", NOON, None),
+            "too many windows for memory": lambda: check_room(FRUIT, Period(0, 110)),
+        }
+        | {f"the name {each!r}": partial(named_period, each) for each in names}
+    )

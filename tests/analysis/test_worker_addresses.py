@@ -3,16 +3,20 @@
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import ClassVar
 
 import pytest
 
+from analysis.errors import WrongArgumentError
+from tests.support.messages import PinMessages
+
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 import deniable
-from analysis.errors import AnalysisError, WrongArgumentError
+from analysis.errors import AnalysisError
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -37,61 +41,9 @@ def refusing() -> Iterator[str]:
         server.shutdown()
 
 
-def said_of(address: str) -> str:
-    with pytest.raises(AnalysisError) as raised:
-        deniable.read_estimates(collection="fruit", worker=address)
-    return str(raised.value)
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "ftp://x",
-        "127.0.0.1:8321",
-        "http://",
-        "http://127.0.0.1:99999",
-        "http://127.0.0.1:0",
-        "http://127.0.0.1:x",
-        "http://[::1",
-        "http://a b",
-        "http://x?y",
-    ],
-)
-def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(WrongArgumentError) as raised:
-        deniable.read_estimates(collection="fruit", worker=address)
-    assert str(raised.value) == f"worker must be an address such as http://127.0.0.1:8321, got {address}"
-
-
-def test_password_of_an_address_is_not_repeated() -> None:
-    assert said_of("http://me:hidden@x") == "worker must be an address without user and password"
-
-
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        (b'{"error":"unknown collection; there are: plan"}', "unknown collection; there are: plan"),
-        (b"<h1>\n Not found</h1>", "<h1> Not found</h1>"),
-    ],
-)
-def test_sentence_of_a_refusal_is_shown(
-    refusing: str, monkeypatch: pytest.MonkeyPatch, body: bytes, sentence: str
-) -> None:
-    monkeypatch.setattr(Refusing, "body", body)
-    address = f"http://{refusing}"
-    assert said_of(address) == (
-        f"the worker at {address} answered 404 to {address}/api/history/fruit: {sentence}"
-    )
-
-
-def test_no_answer_is_reported_with_its_cause(refusing: str) -> None:
-    assert said_of("http://127.0.0.1:9") == "no worker answers at http://127.0.0.1:9: Connection refused"
-    assert said_of(f"https://{refusing}") == (
-        f"no worker answers at https://{refusing}: it does not speak TLS; is the address one of http://"
-    )
-
-
-def test_server_of_another_protocol_is_named() -> None:
+@pytest.fixture
+def greeting() -> Iterator[str]:
+    """Address of a server that greets in another protocol."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
 
         def greet() -> None:
@@ -101,7 +53,50 @@ def test_server_of_another_protocol_is_named() -> None:
                 client.recv(4096)
 
         Thread(target=greet, daemon=True).start()
-        address = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert said_of(address) == (
-            f"no worker answers at {address}: it does not speak HTTP; is the address one of https://"
-        )
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_password_of_an_address_is_not_repeated() -> None:
+    with pytest.raises(WrongArgumentError, match="worker") as raised:
+        deniable.read_estimates(collection="fruit", worker="http://me:hidden@x")
+    assert "hidden" not in str(raised.value)
+
+
+def test_messages(
+    pin_messages: PinMessages, refusing: str, greeting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = [
+        "ftp://x",
+        "127.0.0.1:8321",
+        "http://",
+        "http://127.0.0.1:99999",
+        "http://127.0.0.1:0",
+        "http://127.0.0.1:x",
+        "http://[::1",
+        "http://a b",
+        "http://x?y",
+        "http://me:hidden@x",
+        "http://127.0.0.1:9",
+    ]
+
+    def asked(scheme: str, address: str, body: bytes = b"") -> None:
+        monkeypatch.setattr(Refusing, "body", body)
+        try:
+            deniable.read_estimates(collection="fruit", worker=f"{scheme}{address}")
+        except AnalysisError as error:
+            raise AnalysisError(str(error).replace(address, "HOST:PORT")) from error
+
+    pin_messages(
+        {
+            f"the address {each}": partial(deniable.read_estimates, collection="fruit", worker=each)
+            for each in wrong
+        }
+        | {
+            "a refusal in JSON": lambda: asked(
+                "http://", refusing, b'{"error":"unknown collection; there are: plan"}'
+            ),
+            "a refusal in HTML": lambda: asked("http://", refusing, b"<h1>\n Not found</h1>"),
+            "a server without TLS": lambda: asked("https://", refusing),
+            "a server of another protocol": lambda: asked("http://", greeting),
+        }
+    )

@@ -32,7 +32,7 @@ def test_missing_library_has_a_row_with_the_reason():
         assert mine["reports/s"] > 0
         assert theirs["library"] == "absent"
         assert theirs["reports/s"] == ""
-        assert "No module named 'bench.comparison.runners.absent_runner'" in theirs["does otherwise"]
+        assert "absent_runner" in theirs["does otherwise"]
         with pytest.raises(ContestantError, match="absent_runner"):
             compare_with_peers("k-RR", job, [], QUICK, 10.0)
 
@@ -55,18 +55,17 @@ def test_goal_is_not_judged_without_every_peer():
 
 def test_library_survives_a_failed_job():
     with Contestant("ours.deniable_runner") as ours:
-        with pytest.raises(ContestantError, match=r"^ours.deniable_runner: ValueError: "):
+        with pytest.raises(ContestantError, match=r"^ours.deniable_runner: "):
             ours.prepare("k-RR", 1, k=1, epsilon=1.0)
         ours.prepare("k-RR", 10, k=2, epsilon=1.0)
         assert ours.run().seconds > 0
 
 
-def test_hanging_library_is_killed(monkeypatch):
+def test_hanging_library_is_killed(pin_messages, monkeypatch):
     with Contestant("ours.growth_runner") as ours:
         ours.prepare("estimate values", 1_000_000, size=100)
         monkeypatch.setattr(contestant, "ANSWER_SECONDS", 0.3)
-        with pytest.raises(ContestantError, match=r"^ours.growth_runner: no answer in 0 s$"):
-            ours.run()
+        pin_messages({"a library that hangs": ours.run})
 
 
 def test_failing_part_reports_the_reason():
@@ -104,6 +103,7 @@ def test_single_part_is_printed_and_not_written(command, monkeypatch):
     monkeypatch.setattr(results, "write", None)
     result = CliRunner().invoke(command.main, ["--only", "counting"], standalone_mode=False)
     assert result.exception is None
-    assert "a-peer==1 could not be installed, and is left out: no such version\ncounting " in result.stderr
+    assert "a-peer==1" in result.stderr
+    assert "no such version" in result.stderr
     text = "\n## Counting\n\nWhat was done.\n\n- **Not judged**: k-RR: a-peer: it is gone\n"
     assert result.stdout == f"{text}\n"

@@ -1,9 +1,12 @@
 """The exponent of a noiseless power law is found exactly."""
 
+from functools import partial
+
 import pytest
 
 from bench.comparison.report.exponent import Exponent, exponent
 from bench.comparison.report.figure import Line
+from tests.support.messages import PinMessages
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
@@ -26,21 +29,19 @@ def test_steps_are_shown_if_there_are_several() -> None:
     assert str(Exponent(1.5, (1.5,))) == "1.50"
 
 
-@pytest.mark.parametrize(
-    ("sizes", "values", "reason"),
-    [
-        ([1], [1.0], "as many, 2 at least, got 1 and 1"),
-        ([1, 2], [1.0], "as many, 2 at least, got 2 and 1"),
-        ([1, 2], [1.0, 0.0], "must be above 0"),
-        ([2, 2], [1.0, 1.0], "sizes must rise"),
-    ],
-)
-def test_values_without_exponent_are_rejected(sizes: list[float], values: list[float], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        exponent(sizes, values)
-
-
 def test_line_has_exponents_of_time_and_memory() -> None:
     line = Line("values K", "count", [1, 10, 100], [1.0, 10.0, 100.0], [5.0, 5.0, 5.0])
     assert line.time_exponent.value == pytest.approx(1)
     assert line.memory_exponent.value == pytest.approx(0)
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+
+    pin_messages(
+        {
+            "one value": partial(exponent, [1], [1.0]),
+            "fewer values than sizes": partial(exponent, [1, 2], [1.0]),
+            "a value of 0": partial(exponent, [1, 2], [1.0, 0.0]),
+            "equal sizes": partial(exponent, [2, 2], [1.0, 1.0]),
+        }
+    )

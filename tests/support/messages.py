@@ -30,6 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run no other tests while messages are written."""
+    if config.getoption("--write-messages"):
+        pinning = [item for item in items if "pin_messages" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=set(items) - set(pinning))
+        items[:] = pinning
+
+
 @pytest.fixture
 def pin_messages(request: pytest.FixtureRequest, tmp_path: Path) -> PinMessages:
     """Compare the message of each action with the golden file of the test's package.

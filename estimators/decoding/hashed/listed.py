@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.decoding.hashed.decode import decode_words
-from estimators.frequency.estimate import Estimate
+from estimators.frequency.estimate import Estimate, count_reports
 from estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 
@@ -44,8 +44,9 @@ def decode_listed(
     ValueError if counts are not of shape (L, C g), negative or all 0, or candidates begin alike.
     """
     shape = (mechanism.cohorts, mechanism.width)
-    if counts.shape != shape or counts.min() < 0 or not counts.any():
-        raise ValueError(f"counts must be of shape {shape}, >= 0 and not all 0, got shape {counts.shape}")
+    if counts.shape != shape:
+        raise ValueError(f"counts must have shape {shape}, got {counts.shape}")
+    count_reports(counts.ravel(), counts.size)
     last = mechanism.cohorts - 1
     prefixes = [*(mechanism.prefix(utf_8(each), last) for each in candidates), *found]
     if repeated := len(prefixes) - len(set(prefixes)):

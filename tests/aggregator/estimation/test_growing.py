@@ -23,6 +23,7 @@ from bench.estimators.growth.prefix_reports import tree_counts
 from estimators.collection import Collection, GrowthRule
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.aggregator.builders import estimate_due
+from tests.support.messages import PinMessages
 
 MECHANISM = PrefixTree.from_epsilon((2, 4, 5), 4.0, 400)
 TREE = Collection(
@@ -158,14 +159,6 @@ def test_each_look_has_its_part_of_the_rate() -> None:
     assert GrowthRule(windows=4, rate=0.06).rate_of_look == pytest.approx(0.015)
 
 
-def test_a_collection_without_a_rule_is_refused() -> None:
-    still = replace(TREE, growth=None)
-    with pytest.raises(ValueError, match="must have a rule of growth, got tree without one"):
-        GrowingTexts(still, KnownTexts(), {})
-    with pytest.raises(ValueError, match="must have a rule of growth, got tree without one"):
-        first_needed(still, KnownTexts(), 0)
-
-
 def test_what_a_look_finds_leaves_with_the_estimates_and_a_successor_reads_it() -> None:
     """Two final windows of an estimator: the second lists what the first has shown; a row stores it."""
     topics = Topics("test-", 1)
@@ -197,3 +190,13 @@ def test_what_a_look_finds_leaves_with_the_estimates_and_a_successor_reads_it() 
     assert {each.prefix: each.discovered_at for each in stored.texts} == {b"abc": 60}
     assert row_keys.TermsKey(TREE.fingerprint) in rows  # no key of another kind equals it
     assert compose(take(ledger, estimator), topics) == []
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    still = replace(TREE, growth=None)
+    pin_messages(
+        {
+            "a tree without a rule": lambda: GrowingTexts(still, KnownTexts(), {}),
+            "a tree without a rule, before anything is read": lambda: first_needed(still, KnownTexts(), 0),
+        }
+    )

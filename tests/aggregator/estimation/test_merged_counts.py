@@ -1,6 +1,7 @@
 """Merging partitions: the sum over all sources, in any order of their rows."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tests.support.aggregator.builders import (
     record_of,
     terms_rows,
 )
+from tests.support.messages import PinMessages
 
 PROGRESS = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
 
@@ -147,14 +149,15 @@ def test_window_expires_when_any_partition_is_past_it() -> None:
         assert merged.is_dying(window) == dying
 
 
-@pytest.mark.parametrize(
-    ("key", "name"),
-    [
-        (row_keys.IdsKey(FRUIT.fingerprint, T0, 1), "IdsKey"),
-        (row_keys.PublishedKey(FRUIT.fingerprint, T0), "PublishedKey"),
-        (row_keys.SingleKey.OWNER, "SingleKey"),
-    ],
-)
-def test_state_rows_are_refused(key: row_keys.Key, name: str) -> None:
-    with pytest.raises(row_values.RowError, match=f"^a {name} has no place in the counts topic$"):
+def test_messages(pin_messages: PinMessages) -> None:
+
+    keys: list[row_keys.Key] = [
+        row_keys.IdsKey(FRUIT.fingerprint, T0, 1),
+        row_keys.PublishedKey(FRUIT.fingerprint, T0),
+        row_keys.SingleKey.OWNER,
+    ]
+
+    def apply(key: row_keys.Key) -> None:
         MergedCounts().apply(row_keys.with_source(row_keys.encode_key(key), 0), b"")
+
+    pin_messages({f"a row of state with {type(each).__name__}": partial(apply, each) for each in keys})

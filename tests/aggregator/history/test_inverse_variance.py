@@ -11,6 +11,7 @@ from aggregator.history.inverse_variance import WeightedShares, join_shares
 from estimators.arrays import FloatArray
 from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.krr import KRR
+from tests.support.messages import PinMessages
 
 NONE = math.nan
 FALSE_ALARM = 1e-6
@@ -74,13 +75,6 @@ def test_numbers_without_values_are_joined_to_none() -> None:
     assert join_shares(*(np.empty((2, 0)),) * 4).share.shape == (0,)
 
 
-def test_shapes_and_absent_values_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"shares and errors must have one shape \(m, n\), got \(1, 1\)"):
-        join_shares(np.zeros((1, 1)), np.ones((1, 2)), np.ones((1, 1)), np.ones((1, 1)))
-    with pytest.raises(ValueError, match="each value must be in a part at least, and some are in none"):
-        join([[NONE], [NONE]], [[0.1], [0.1]])
-
-
 def simulated(share: float, seed: int, clip: bool = False) -> tuple[FloatArray, FloatArray]:
     """Estimates of one share before and after a change of epsilon, (2, RUNS), of seeded reports."""
     chance, shares, errors = np.random.default_rng(seed), [], []
@@ -137,3 +131,14 @@ def test_equal_shares_differ_at_the_stated_rate() -> None:
     assert least <= rejected <= most
     statistic = chi2.isf(p_values, 1)
     assert (chi2.sf(statistic, 2) < 0.05).sum() < least
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+
+    two, one = np.zeros((1, 2)), np.ones((1, 1))
+    pin_messages(
+        {
+            "more errors than shares": lambda: join_shares(0 * one, two, one, one),
+            "a value of no part": lambda: join([[NONE], [NONE]], [[0.1], [0.1]]),
+        }
+    )

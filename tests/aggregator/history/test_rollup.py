@@ -168,7 +168,7 @@ def test_below_the_minimum_there_is_no_estimate(reports: int, is_enough: bool) -
 
 def test_counts_that_no_estimate_fits_are_refused() -> None:
     counts = WindowCounts(np.full((3, 16), 9), np.full(3, 8), 1, 0)
-    with pytest.raises(ValueError, match="must"):
+    with pytest.raises(ValueError, match="bit_counts"):
         roll_up(PLACE, Joined(counts, {T0: 24}, [], {}, 0))
 
 

@@ -23,6 +23,7 @@ from tests.support.aggregator.builders import (
     tallies_of,
 )
 from tests.support.aggregator.ledger_model import Event, Model, check_equal
+from tests.support.messages import PinMessages
 
 STEPS_MS = [-5000, -1, 0, 1, 999, 1000, 4999, 5000, 5001, 10000, 20000]
 
@@ -186,31 +187,6 @@ def test_ids_expire_with_grace_and_counts_with_retention() -> None:
 MALFORMED = row_keys.RejectedKey(0, 0, "malformed")
 
 
-def test_rows_without_terms_are_refused() -> None:
-    ledger, stores = new_ledger(), Stores()
-    ledger.apply(0, T0 * 1000, record_of())
-    stores.take(ledger)
-    with pytest.raises(row_values.RowError) as caught:
-        Ledger(3, 4).restore(
-            [(row_keys.decode_key(key), value) for key, value in stores.state.items() if key[:1] != b"T"]
-        )
-    assert str(caught.value) == f"rows of fingerprint {FRUIT.fingerprint:016x} have no terms beside them"
-
-
-def test_rows_of_a_newer_version_are_refused() -> None:
-    with pytest.raises(
-        row_values.RowError,
-        match=r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$",
-    ):
-        new_ledger().restore([(row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])])
-
-
-def test_row_with_too_few_counters_is_refused() -> None:
-    row = row_values.encode_counters(row_values.CounterPage(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64)))
-    with pytest.raises(row_values.RowError, match=rf"^counter row must hold {FRUIT.width} counters, got 3$"):
-        new_ledger().restore([(row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row)])
-
-
 def test_memory_stays_flat_over_2000_windows() -> None:
     """A leak of one id of 16 bytes per window would already take 80 kB."""
     ledger = new_ledger()
@@ -231,3 +207,21 @@ def test_memory_stays_flat_over_2000_windows() -> None:
     finally:
         tracemalloc.stop()
     assert max(sizes) - min(sizes) < 20_000, sizes
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+
+    ledger, stores = new_ledger(), Stores()
+    ledger.apply(0, T0 * 1000, record_of())
+    stores.take(ledger)
+    alone = [(row_keys.decode_key(key), value) for key, value in stores.state.items() if key[:1] != b"T"]
+    page = row_values.CounterPage(1, 1, np.zeros(FRUIT.width - 1, dtype=np.int64))
+    short = (row_keys.CountKey(FRUIT.fingerprint, T0, 0, 0), row_values.encode_counters(page))
+    newer = (row_keys.SingleKey.PROGRESS, b"\x02" + progress_row()[1:])
+    pin_messages(
+        {
+            "rows without terms": lambda: Ledger(3, 4).restore(alone),
+            "a row of a newer version": lambda: new_ledger().restore([newer]),
+            "a row with too few counters": lambda: new_ledger().restore([short]),
+        }
+    )

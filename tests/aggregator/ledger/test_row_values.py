@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.acceptance import REASONS
 from aggregator.ledger.row_values import CounterPage, LedgerProgress, Published, RowError
 from aggregator.ledger.terms import Terms, WindowTerms
+from tests.support.messages import PinMessages
 
 fingerprints = st.integers(0, 2**64 - 1)
 starts = st.integers(0, 253_402_300_799)
@@ -90,22 +92,6 @@ def test_publications_ahead_of_their_packs_roundtrip(packs: int, ahead: int, fin
     assert row_values.decode_published(row_values.encode_published(published)) == published
 
 
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        (bytes([1]) + bytes(16), "row of 17 bytes is damaged, expected 10"),
-        (
-            row_values.encode_published(Published(3, True, 4)),
-            "row of a publication is damaged: it merges 3 - 4",
-        ),
-    ],
-    ids=["cut", "below zero"],
-)
-def test_damaged_publication_is_reported(row: bytes, problem: str) -> None:
-    with pytest.raises(RowError, match=f"^{problem}"):
-        row_values.decode_published(row)
-
-
 def test_what_replaces_a_publication_has_a_higher_revision() -> None:
     """With the same packs it repeats the revision: a final estimate after its provisional one."""
     first = Published(0, False).followed_by(100, final=False)
@@ -143,71 +129,53 @@ def test_damaged_bytes_raise_row_error_only(decode: Callable[[bytes], object], d
 
 @pytest.mark.parametrize(("decode", "row"), list(zip(DECODERS[2:], GOOD, strict=True)))
 def test_newer_version_is_refused(decode: Callable[[bytes], object], row: bytes) -> None:
-    with pytest.raises(
-        RowError,
-        match=r"^row version must be 1, got 2: run the deniable that wrote it, or a newer one$",
-    ):
+    with pytest.raises(RowError, match="version"):
         decode(b"\x02" + row[1:])
 
 
-def test_key_of_a_newer_kind_is_refused() -> None:
-    expected = r"^row key of unknown kind \(5 bytes\); a newer version may have written it$"
-    with pytest.raises(RowError, match=expected):
-        row_keys.decode_key(b"Znewe")
+@pytest.mark.parametrize("decode", [*DECODERS, row_values.decode_terms], ids=lambda decode: decode.__name__)
+@pytest.mark.parametrize("head", [b"", b"\x01", b"C", b'\x01{"name":'])
+def test_damage_is_reported_without_bytes_of_the_row(decode: Callable[[bytes], object], head: bytes) -> None:
+    with pytest.raises(RowError) as caught:
+        decode(head + b"sender of \xff")
+    assert "sender" not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"])
-def test_damaged_key_is_reported_by_its_size(key: bytes) -> None:
-    with pytest.raises(RowError, match=f"^row key of {len(key)} bytes is damaged$"):
-        row_keys.decode_key(key)
+def test_messages(pin_messages: PinMessages) -> None:
+    """As int64, 2^63 would be negative."""
+    many_reports = row_values.encode_counters(CounterPage(2**63, 1, np.zeros(1, dtype=np.int64)))
+    largest = row_values.encode_counters(CounterPage(1, 1, np.array([2**63 - 1])))
+    assert largest.endswith(b"\xff" * 7 + b"\x7f")
+    counters = row_values.encode_counters(CounterPage(1, 1, np.array([300, 1])))
+    terms = row_values.encode_terms(Terms("a", 1, 4, 1, 10, 0, (WindowTerms(0, 1, 1, 1),)))
+    keys = [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"]
+    names = ["position", "watermark_ms", "closed_until_ms", "whole_from"]
 
+    def progress(name: str) -> object:
+        return row_values.decode_progress(row_values.encode_progress(LedgerProgress(**{name: -1})))
 
-def test_impossible_number_of_reports_is_damage() -> None:
-    row = row_values.encode_counters(row_values.CounterPage(2**63, 1, np.zeros(1, dtype=np.int64)))
-    with pytest.raises(RowError, match=r"^counter row of 19 bytes is damaged$"):
-        row_values.decode_counters(row)
-
-
-def test_counter_beyond_int64_is_damage() -> None:
-    """As int64 it would be negative."""
-    row = row_values.encode_counters(CounterPage(1, 1, np.array([2**63 - 1])))
-    assert row.endswith(b"\xff" * 7 + b"\x7f")
-    expected = r"^counter row of 26 bytes is damaged: a counter is beyond 2\^63 - 1$"
-    with pytest.raises(RowError, match=expected):
-        row_values.decode_counters(row[:-1] + b"\x80")
-
-
-@pytest.mark.parametrize("field", ["position", "watermark_ms", "closed_until_ms", "whole_from"])
-def test_negative_progress_is_refused(field: str) -> None:
-    row = row_values.encode_progress(LedgerProgress(**{field: -1}))
-    with pytest.raises(RowError, match=rf"^progress must be in \[0, {2**63 - 1}\], got .*{field}=-1"):
-        row_values.decode_progress(row)
-
-
-@pytest.mark.parametrize(
-    ("damaged", "expected"),
-    [
-        (b'{"name":"\xe6"}', "row of terms is damaged: not UTF-8, or nested too deep"),
-        (b'{"a":' + b"[" * 100_000, "row of terms is damaged: not UTF-8, or nested too deep"),
-        (b"{}", "row of terms is damaged: Object missing required field `name`"),
-    ],
-    ids=["bytes", "deep", "empty"],
-)
-def test_damaged_terms_are_reported(damaged: bytes, expected: str) -> None:
-    with pytest.raises(RowError, match=f"^{expected}$"):
-        row_values.decode_terms(b"\x01" + damaged)
-
-
-def test_terms_with_empty_windows_are_refused() -> None:
-    row = row_values.encode_terms(Terms("a", 1, 4, 1, 10, 0, (WindowTerms(0, 1, 1, 1),)))
-    with pytest.raises(RowError, match=r"window_seconds must be at least 1, got 0$"):
-        row_values.decode_terms(row.replace(b'"window_seconds":10', b'"window_seconds":0'))
-
-
-def test_damaged_row_is_reported_by_its_size() -> None:
-    with pytest.raises(RowError, match=r"^row of 8 bytes is damaged, expected 9$"):
-        row_values.decode_rejected(row_values.encode_rejected(1)[:-1])
-    with pytest.raises(RowError, match=r"^counter row of 21 bytes is damaged$"):
-        row_values.decode_counters(row_values.encode_counters(CounterPage(1, 1, np.array([300, 1])))[:-1])
-    with pytest.raises(RowError, match=r"^counts key of 2 bytes is damaged$"):
-        row_keys.split_source(b"P\0")
+    pin_messages(
+        {f"the key {each!r}": partial(row_keys.decode_key, each) for each in keys}
+        | {
+            "a key of a newer kind": partial(row_keys.decode_key, b"Znewe"),
+            "a key of counts without its source": partial(row_keys.split_source, b"P\0"),
+            "a publication that is cut": partial(row_values.decode_published, bytes([1]) + bytes(16)),
+            "a publication of less than nothing": partial(
+                row_values.decode_published, row_values.encode_published(Published(3, True, 4))
+            ),
+            "2^63 reports": partial(row_values.decode_counters, many_reports),
+            "a counter of 2^63": partial(row_values.decode_counters, largest[:-1] + b"\x80"),
+            "counters that are cut": partial(row_values.decode_counters, counters[:-1]),
+            "rejections that are cut": partial(
+                row_values.decode_rejected, row_values.encode_rejected(1)[:-1]
+            ),
+            "a row of version 2": partial(row_values.decode_rejected, b"\x02" + bytes(8)),
+            "terms that are not UTF-8": partial(row_values.decode_terms, b'\x01{"name":"\xe6"}'),
+            "terms that are nested too deep": partial(row_values.decode_terms, b'\x01{"a":' + b"[" * 100_000),
+            "empty terms": partial(row_values.decode_terms, b"\x01{}"),
+            "terms with empty windows": partial(
+                row_values.decode_terms, terms.replace(b'"window_seconds":10', b'"window_seconds":0')
+            ),
+        }
+        | {f"a negative {each}": partial(progress, each) for each in names}
+    )

@@ -1,6 +1,7 @@
 """Terms: a window keeps its terms for life, and no collection file may change them unnoticed."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,11 @@ from aggregator.ledger import row_keys, row_values
 from aggregator.ledger.acceptance import Rejection
 from aggregator.ledger.ledger import Ledger
 from aggregator.ledger.terms import Terms, WindowTerms, terms_of, untouched_window
-from aggregator.ledger.terms_update import TermsError, changed_terms, check_revision
+from aggregator.ledger.terms_update import changed_terms, check_revision
 from estimators.collection import Collection
 from producers.wire import EARLY_SECONDS, Pack
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, record_of
+from tests.support.messages import PinMessages
 
 FRUITS = FRUIT.fingerprint
 ONLY_FRUIT = {FRUITS: FRUIT}
@@ -132,48 +134,19 @@ def test_retired_collection_rejects_packs_forever() -> None:
     assert dict(replayed.counts.rows()) == dict(ledger.counts.rows())
 
 
-def test_file_with_a_retired_collection_is_refused() -> None:
-    """It would reject the reports; a worker with the previous file, in which it was retired, continues."""
-    ledger = new_ledger()
-    ledger.retire(FRUITS)
-    ledger.agree(COLLECTIONS, 1)
-    with pytest.raises(TermsError) as caught:
-        ledger.agree(COLLECTIONS, 2)
-    assert str(caught.value) == (
-        "collection 'fruit' is retired and does not count again, and the collection file holds it: remove it "
-        "from the file, or give it another name"
+def test_messages(pin_messages: PinMessages) -> None:
+    """A retired collection's reports would be rejected; a worker with the previous file goes on."""
+    retired = new_ledger()
+    retired.retire(FRUITS)
+    retired.agree(COLLECTIONS, 1)
+    falling = (WindowTerms(10, 5, 20, 9), WindowTerms(10, 6, 20, 9))
+    pin_messages(
+        {
+            "a file with a retired collection": lambda: retired.agree(COLLECTIONS, 2),
+            "a file without a counted collection": lambda: reopened(new_ledger(), ONLY_FRUIT, 2),
+            "an older file": lambda: check_revision(3, 2),
+            "another file of the same revision": lambda: reopened(opened(ONLY_FRUIT), COLLECTIONS, 1),
+            "no spans": partial(Terms, "fruit", 1, 4, 1, 10, 0, ()),
+            "spans from the same window on": partial(Terms, "fruit", 1, 4, 1, 10, 0, falling),
+        }
     )
-
-
-def test_file_without_a_counted_collection_is_refused() -> None:
-    with pytest.raises(TermsError) as caught:
-        reopened(new_ledger(), ONLY_FRUIT, 2)
-    assert str(caught.value) == (
-        f"collection 'place' (fingerprint {PLACE.fingerprint:016x}) is counted, and the collection file "
-        "lacks it or defines it differently; put it back as it was, or end it: raise revision, "
-        "then run deniable retire place"
-    )
-
-
-def test_older_file_is_refused() -> None:
-    with pytest.raises(TermsError) as caught:
-        check_revision(3, 2)
-    assert str(caught.value) == (
-        "revision of the collection file must be 3 or more, got 2: a worker has counted with a newer file "
-        "already; start this one with that file"
-    )
-
-
-def test_changed_file_with_the_same_revision_is_refused() -> None:
-    with pytest.raises(TermsError) as caught:
-        reopened(opened(ONLY_FRUIT), COLLECTIONS, 1)
-    assert str(caught.value) == (
-        "the collection file has changed (place) and its revision has not: raise revision to 2, so that no "
-        "worker with the former file counts beside this one"
-    )
-
-
-def test_spans_out_of_order_are_refused() -> None:
-    for spans in [(), (WindowTerms(10, 5, 20, 9), WindowTerms(10, 6, 20, 9))]:
-        with pytest.raises(ValueError, match=r"^spans must rise by from_window$"):
-            Terms("fruit", 1, 4, 1, 10, 0, spans)

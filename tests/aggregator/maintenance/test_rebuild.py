@@ -98,9 +98,7 @@ def test_worker_refuses_an_interrupted_rebuild_and_the_next_one_begins_again(
     try:
         refused = workers.start()
         assert refused.child.wait(60) == 3
-        assert refused.says("it was deleted, or a rebuild was interrupted. To count again"), (
-            workers.describe()
-        )
+        assert refused.says("replay --rebuild"), workers.describe()
         workers.end(refused, signal.SIGKILL)
         asyncio.run(rebuild.rebuild(deployment_of(configuration)))
         workers.start()

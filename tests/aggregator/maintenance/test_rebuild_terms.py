@@ -183,7 +183,7 @@ def test_rebuild_repeats_the_first_judgement_and_publishes_nothing_twice(deploye
     deployed.change(2, SHORT)
     deployed.lose("state")
     deployed.killed_rebuild(commits=5)
-    assert "or a rebuild was interrupted. To count again" in deployed.refusal()
+    assert "replay --rebuild" in deployed.refusal()
     deployed.killed_rebuild(commits=25)
     rebuilt = deployed.rebuild()
     assert not any(each.unrecorded or each.disagreement for each in rebuilt.values())

@@ -8,8 +8,6 @@ from aiokafka import TopicPartition
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     IllegalOperation,
-    KafkaConnectionError,
-    KafkaError,
 )
 from aiokafka.structs import OffsetAndMetadata
 
@@ -27,6 +25,7 @@ from tests.support.aggregator.builders import (
     MemoryRecord,
     progress_row,
 )
+from tests.support.messages import PinMessages
 
 ROWS = 8
 RECORDS_PER_BATCH = 100
@@ -106,7 +105,7 @@ def test_large_ledger_may_open_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ledger_overtaken_while_reading_reports_it(
-    monkeypatch: pytest.MonkeyPatch,
+    pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compaction has removed its own nonce, so it would wait for it forever."""
     log = MemoryLog()
@@ -118,8 +117,7 @@ def test_ledger_overtaken_while_reading_reports_it(
 
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Overtaken(log))
     monkeypatch.setattr(store_module, "RowReader", log.reader)
-    with pytest.raises(KafkaError, match=r"KafkaError: another worker has taken partition 0 over$"):
-        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+    pin_messages({"a successor": lambda: asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())})
 
 
 def test_opening_fails_when_rows_stop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,20 +135,21 @@ def test_transaction_failing_between_sends_is_a_store_error(
             raise IllegalOperation("Can't send messages while not in transaction")
 
     monkeypatch.setattr(store_module, "AIOKafkaProducer", Refused(MemoryLog()))
-    with pytest.raises(STORE_ERRORS, match="not in transaction"):
+    with pytest.raises(STORE_ERRORS, match="transaction"):
         asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
 
 
 @pytest.mark.parametrize("call", ["start", "send_batch"])
-def test_assertion_error_of_aiokafka_is_kafka_error(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_assertion_error_of_aiokafka_is_kafka_error(
+    pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     async def refuse(*_: object, **__: object) -> None:
         raise AssertionError("Did we not perform bootstrap?")
 
     producer = Producer(MemoryLog())
     monkeypatch.setattr(producer, call, refuse)
     monkeypatch.setattr(store_module, "AIOKafkaProducer", producer)
-    with pytest.raises(KafkaConnectionError, match="aiokafka could not go on: Did we not perform bootstrap"):
-        asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())
+    pin_messages({"an assertion": lambda: asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())})
 
 
 def test_assertion_error_while_producer_stops_is_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +209,7 @@ def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_falling_offsets_reveal_recreated_topic(
-    monkeypatch: pytest.MonkeyPatch,
+    pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Forgetful(MemoryLog):
         def append(
@@ -228,8 +227,7 @@ def test_falling_offsets_reveal_recreated_topic(
     log = Forgetful()
     for _ in range(3):
         log.append(TOPICS.state, 0, b"", b"V")
-    with pytest.raises(KafkaError, match=r"test-state was deleted and recreated while this worker counted"):
-        commit(monkeypatch, log, 1)
+    pin_messages({"a topic that was recreated": lambda: commit(monkeypatch, log, 1)})
 
 
 class Admin:

@@ -29,6 +29,7 @@ from tests.support.aggregator.owner_runs import (
     position,
     served_from_memory,
 )
+from tests.support.messages import PinMessages
 
 
 @pytest.fixture
@@ -75,19 +76,9 @@ def test_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        (MemoryError, "not enough memory to count the record at offset 0"),
-        (
-            ValueError,
-            r"counting the record at offset 0 failed by a defect, ValueError in test_owner_failures.py:\d+",
-        ),
-    ],
-    ids=["memory", "defect"],
-)
+@pytest.mark.parametrize("kind", [MemoryError, ValueError], ids=["memory", "defect"])
 def test_record_that_fails_half_counted_is_counted_again(
-    kind: type[Exception], reason: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
+    kind: type[Exception], broker: Broker, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of it may be counted, so that ledger is discarded."""
     add = Tally.add_counts
@@ -114,7 +105,7 @@ def test_record_that_fails_half_counted_is_counted_again(
         asyncio.run(run())
     assert (packs(broker), position(broker)) == (1, 1)
     (shown,) = [entry["reason"] for entry in logs if entry["event"] == "ledger lost"]
-    assert re.fullmatch(f"partition 0: {reason}", shown)
+    pin_messages({"a record that fails": lambda: re.sub(r"py:\d+", "py:LINE", shown)})
 
 
 @pytest.mark.parametrize("failure", [KafkaError("fenced"), TimeoutError(), OSError("gone")], ids=repr)
@@ -178,9 +169,7 @@ def test_log_shorter_than_the_position_ends_the_worker(broker: Broker) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(run())
     (refusal,) = caught.value.exceptions
-    assert str(refusal).startswith(
-        f"partition 0 of {TOPICS.reports} ends at offset 1, and was counted up to 2 already: "
-    )
+    assert TOPICS.reports in str(refusal)
 
 
 def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> None:
@@ -219,14 +208,6 @@ def test_task_surviving_cancellation_is_cancelled_again() -> None:
     asyncio.run(run())
 
 
-def test_lost_records_message_gives_remedy() -> None:
-    assert str(RecordsLostError(3, 5, 9)) == (
-        "partition 3 of the reports topic now starts at offset 9, but 5 is the next to count: 4 offsets were "
-        "deleted uncounted. Raise the topic's retention; to go on without them, run deniable replay "
-        "--accept-loss"
-    )
-
-
 def test_owner_continues_from_stored_position(broker: Broker) -> None:
     broker.log.append(TOPICS.state, 0, progress_row(7, NOW_MS), b"P")
 
@@ -240,7 +221,11 @@ def test_owner_continues_from_stored_position(broker: Broker) -> None:
     assert (packs(broker), position(broker)) == (1, 8)
 
 
-def test_closed_store_accepts_nothing() -> None:
+def test_messages(pin_messages: PinMessages) -> None:
     store = LedgerStore(NOWHERE, TOPICS, 0)
-    with pytest.raises(KafkaError, match="the ledger's store is closed"):
-        asyncio.run(store.commit([]))
+    pin_messages(
+        {
+            "a closed store": lambda: asyncio.run(store.commit([])),
+            "lost records": lambda: str(RecordsLostError(3, 5, 9)),
+        }
+    )

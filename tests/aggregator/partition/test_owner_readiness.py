@@ -17,6 +17,7 @@ from tests.support.aggregator.owner_runs import (
     Running,
     served_from_memory,
 )
+from tests.support.messages import PinMessages
 
 COUNTED = {"collection": "fruit", "result": "counted"}
 
@@ -33,9 +34,6 @@ def test_stalled_counting_is_not_ready(broker: Broker) -> None:
         async with Running(broker, replace(QUICK, standstill=0.05)) as running:
             broker.log.append(TOPICS.reports, 0, b"no pack")
             await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
-            assert running.owner.readiness.reason_not_ready == (
-                "partition 0: counting stands still at offset 0, the log ends at 1"
-            )
             assert stalled(running) == 1
             await running.until(lambda: broker.rewinds == [0, 0])
             broker.fetch(0)
@@ -78,7 +76,7 @@ def test_unstorable_record_stalls_the_partition(broker: Broker) -> None:
     asyncio.run(run())
 
 
-def test_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
+def test_ledger_that_cannot_be_stored_is_never_ready(broker: Broker, pin_messages: PinMessages) -> None:
     """It keeps reopening, and looks healthy each time until its first transaction."""
     broker.refused_topic = TOPICS.counts
 
@@ -91,22 +89,20 @@ def test_ledger_that_cannot_be_stored_is_never_ready(broker: Broker) -> None:
                 seen.add(running.owner.readiness.reason_not_ready)
                 await asyncio.sleep(0.001)
         task.cancel()
-        assert seen == {
-            "partition 0: opening the ledger",
-            "partition 0: KafkaError: fenced; opening the ledger again",
-        }
+        assert None not in seen
+        refused, opening = sorted(seen)
+        pin_messages({"a refused transaction": lambda: refused, "a ledger that opens": lambda: opening})
 
     asyncio.run(run())
 
 
-def test_hanging_checkpoint_is_not_ready(broker: Broker) -> None:
+def test_hanging_checkpoint_is_not_ready(broker: Broker, pin_messages: PinMessages) -> None:
     async def run() -> None:
         async with Running(broker, replace(QUICK, unstored=0.5)) as running:
             broker.answers.clear()
             await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
-            assert (
-                running.owner.readiness.reason_not_ready == "partition 0: nothing could be stored for 0.5 s"
-            )
+            reason = running.owner.readiness.reason_not_ready
+            pin_messages({"nothing is stored": lambda: reason})
             assert stalled(running)
             broker.answers.set()
             await running.until(lambda: running.owner.readiness.reason_not_ready is None)
@@ -172,10 +168,7 @@ def test_lost_ledger_is_not_ready_until_reopened(broker: Broker) -> None:
             broker.fetch(0)
             running.offer(0)
             await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
-            assert (
-                running.owner.readiness.reason_not_ready
-                == "partition 0: KafkaError: fenced; opening the ledger again"
-            )
+            assert "fenced" in (running.owner.readiness.reason_not_ready or "")
             await running.until(lambda: running.owner.readiness.reason_not_ready is None)
 
     asyncio.run(run())

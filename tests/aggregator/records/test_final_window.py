@@ -1,8 +1,8 @@
 """Pages of a final window: roundtrip, refusal of damage, and bounded record size."""
 
-import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.rappor import Rappor
 from tests.support.aggregator.builders import FRUIT, PLACE, T0
+from tests.support.messages import PinMessages
 
 RECORD_BYTES = 1_048_588  # limit of the broker
 LARGE = replace(PLACE, mechanism=Rappor.from_probabilities(64, 2, 700, 0.25, 0.35, 0.65))  # 2 pages
@@ -99,7 +100,7 @@ def test_inconsistent_pages_are_refused(chosen: list[int | str]) -> None:
         "of another": read(window_of(LARGE)._replace(window_start=T0 + 10))[1],
         **dict(enumerate(read(window_of(LARGE)))),
     }
-    with pytest.raises(RowError, match=r"^pages of a window do not go together, or are none of place$"):
+    with pytest.raises(RowError, match="place"):
         join_pages([pages[each] for each in chosen], LARGE)
 
 
@@ -120,7 +121,7 @@ def test_window_of_another_shape_or_size_is_refused(changed: dict[str, object]) 
     counters = np.zeros(700 * 64, np.uint8)
     page = read(window_of(LARGE))[0]._replace(pages=1, counters=counters)
     assert join_pages([page], LARGE).reports > 0
-    with pytest.raises(RowError, match="do not go together"):
+    with pytest.raises(RowError, match="place"):
         join_pages([page._replace(**changed)], LARGE)
 
 
@@ -132,26 +133,6 @@ def test_last_page_completes_the_window() -> None:
     assert [len(run.take(page)) for page in (two, last, one, last, two)] == [0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        (b"", None),
-        (b"k", None),
-        (b"C" + bytes(20), None),
-        (None, b""),
-        (None, b"{}"),
-        (None, b"\x02" + bytes(40)),
-        (b"W" + bytes(16) + b"\x01" + bytes(3), None),  # page 1 of 1
-    ],
-)
-def test_invalid_page_error_holds_no_payload(key: bytes | None, value: bytes | None) -> None:
-    [(ours, shown)] = encode_pages(window_of(PLACE))
-    given = shown if value is None else value
-    expected = f"record of {len(given)} bytes is no page of a window of version 1"
-    with pytest.raises(RowError, match=f"^{re.escape(expected)}$"):
-        decode_page(ours if key is None else key, given)
-
-
 @given(st.data())
 def test_damaged_bytes_raise_row_error_only(data: st.DataObject) -> None:
     [(key, value)] = encode_pages(window_of(PLACE))
@@ -160,3 +141,30 @@ def test_damaged_bytes_raise_row_error_only(data: st.DataObject) -> None:
     damaged[place : place + 1] = data.draw(st.binary(max_size=3))
     with suppress(RowError):
         join_pages([decode_page(key, bytes(damaged))], PLACE)
+
+
+def test_invalid_page_error_holds_no_payload() -> None:
+    with pytest.raises(RowError) as caught:
+        decode_page(b"key of a sender", b"payload of a sender")
+    assert "sender" not in str(caught.value)
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    one, two = read(window_of(LARGE))
+    [(key, value)] = encode_pages(window_of(PLACE))
+    keys = {
+        "an empty key": b"",
+        "a key of one byte": b"k",
+        "a key of another kind": b"C" + bytes(20),
+        "the key of page 1 of 1": b"W" + bytes(16) + b"\x01" + bytes(3),
+    }
+    values = {
+        "an empty value": b"",
+        "an empty object": b"{}",
+        "a value of version 2": b"\x02" + bytes(40),
+    }
+    pin_messages(
+        {"pages in a wrong order": lambda: join_pages([two, one], LARGE)}
+        | {what: partial(decode_page, wrong, value) for what, wrong in keys.items()}
+        | {what: partial(decode_page, key, wrong) for what, wrong in values.items()}
+    )

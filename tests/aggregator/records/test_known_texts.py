@@ -1,9 +1,9 @@
 """Which texts a window lists, when each was discovered, and the row that stores it."""
 
-import msgspec
-import pytest
+from functools import partial
 
-from aggregator.ledger.row_values import RowError
+import msgspec
+
 from aggregator.records.known_texts import (
     MOST_TEXTS,
     KnownText,
@@ -11,6 +11,7 @@ from aggregator.records.known_texts import (
     decode_known_texts,
     encode_known_texts,
 )
+from tests.support.messages import PinMessages
 
 KEPT = 3 * 60  # seconds, of looks at windows of a minute
 
@@ -69,15 +70,11 @@ def test_row_holds_any_bytes_and_stays_below_a_mebibyte() -> None:
     assert decode_known_texts(encode_known_texts(cut)) == cut
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "of another version"),
-        (b"\x02{}", "of another version"),
-        (b"\x01[", "row of known texts is damaged"),
-        (b"\x01" + msgspec.json.encode({"texts": [{"prefix": "?"}]}), "row of known texts is damaged"),
-    ],
-)
-def test_other_rows_are_refused(data: bytes, message: str) -> None:
-    with pytest.raises(RowError, match=message):
-        decode_known_texts(data)
+def test_messages(pin_messages: PinMessages) -> None:
+    rows = {
+        "no row": b"",
+        "a row of version 2": b"\x02{}",
+        "a row that is cut": b"\x01[",
+        "a text without its moments": b"\x01" + msgspec.json.encode({"texts": [{"prefix": "?"}]}),
+    }
+    pin_messages({what: partial(decode_known_texts, row) for what, row in rows.items()})

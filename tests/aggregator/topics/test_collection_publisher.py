@@ -93,6 +93,6 @@ def test_absent_topic_is_reported_once_and_published_to_later(broker: str, topic
         asyncio.run(work())
     # A new topic has no leader for a moment: that may be reported, too.
     line, *others = lines
-    assert line["reason"] == f"topic {topic} is absent"
-    assert all(each["reason"].startswith("Kafka does not answer") for each in others)
-    assert line["remedy"] == "run deniable topics create, with --acls if Kafka has permissions"
+    assert topic in line["reason"]
+    assert not any(topic in each["reason"] for each in others)
+    assert "deniable topics create" in line["remedy"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from analysis.comparison import check_comparable, compare_joined, compare_period
 from estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
 from tests.support.aggregator.scene import AIR_TIME
+from tests.support.messages import PinMessages
 
 Answer = tuple[int, dict[str, Any]]
 FIRST, SECOND = Period(T0, T0 + 60), Period(T0 + 60, T0 + 120)
@@ -100,48 +102,38 @@ def test_large_domain_returns_the_smallest_p_values() -> None:
     assert max(cut.p_value) <= sorted(whole.p_value)[600]
 
 
-@pytest.mark.parametrize(
-    ("query", "status", "expected"),
-    [
-        ({**GOOD, "collection": "<b>"}, 404, "unknown collection; there are: fruit, place, air-time"),
-        ({"collection": "fruit"}, 400, "give collection, between and and; missing: between, and"),
-        ({**GOOD, "step": "1"}, 400, "parameters are collection and between and and and rate, each at most"),
-        ([*GOOD.items(), ("and", "1/2")], 400, "parameters are collection"),
-        ({**GOOD, "between": "2026-01"}, 400, "between must be START/END, each in ISO 8601 or unix seconds"),
-        ({**GOOD, "between": "soon/later"}, 400, "from must be whole seconds from 1970 to 9999"),
-        ({**GOOD, "rate": "0"}, 400, "rate must be a number in [1e-09, 0.5], got '0'"),
-        ({**GOOD, "rate": "nan"}, 400, "rate must be a number in [1e-09, 0.5], got 'nan'"),
-        ({**GOOD, "and": GOOD["between"]}, 400, "the periods must not overlap"),
-        (
-            {**GOOD, "and": f"{T0 + 60}/{T0 + 69}"},
-            400,
-            "the period must hold at least 1 whole window of 10 s",
-        ),
-        (
-            {**GOOD, "and": f"{T0 + 60}/{T0 + 450_080}"},
-            400,
-            "a period must hold 1 to 45000 whole windows of 10 s",
-        ),
-        (
-            {**GOOD, "collection": "air-time"},
-            400,
-            "compare needs shares of values, and air-time is of numbers",
-        ),
-    ],
-)
-def test_wrong_question_is_refused_before_anything_is_read(
-    query: Any, status: int, expected: str, asked: list[Period]
-) -> None:
-    [(found, body)] = ask(query)
-    assert (found, asked) == (status, [])
-    assert body["error"].startswith(expected)
+def test_messages(pin_messages: PinMessages, asked: list[Period], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong questions are refused before anything is read."""
 
+    def refused(query: Any) -> str:
+        [(status, body)] = ask(query)
+        assert not asked
+        return f"HTTP {status}: {body['error']}"
 
-def test_too_few_reports_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def join(_: object, __: object, ___: object, period: Period) -> Joined:
-        return joined_of(period, 5)
+    def too_few() -> str:
+        async def join(_: object, __: object, ___: object, period: Period) -> Joined:
+            return joined_of(period, 5)
 
-    monkeypatch.setattr(past_windows, "join_windows", join)
-    [(status, body)] = ask(GOOD)
-    assert status == 422
-    assert "fewer than minimum_reports = 6; give a longer period" in body["error"]
+        monkeypatch.setattr(past_windows, "join_windows", join)
+        return refused(GOOD)
+
+    changed = {
+        "an unknown collection": {"collection": "<b>"},
+        "an unknown parameter": {"step": "1"},
+        "between without its end": {"between": "2026-01"},
+        "between with words": {"between": "soon/later"},
+        "rate is 0": {"rate": "0"},
+        "rate is nan": {"rate": "nan"},
+        "periods that overlap": {"and": GOOD["between"]},
+        "a period shorter than a window": {"and": f"{T0 + 60}/{T0 + 69}"},
+        "a period of too many windows": {"and": f"{T0 + 60}/{T0 + 450_080}"},
+        "a collection of numbers": {"collection": "air-time"},
+    }
+    pin_messages(
+        {
+            "collection alone": partial(refused, {"collection": "fruit"}),
+            "a repeated parameter": partial(refused, [*GOOD.items(), ("and", "1/2")]),
+        }
+        | {what: partial(refused, {**GOOD, **each}) for what, each in changed.items()}
+        | {"too few reports": too_few}
+    )

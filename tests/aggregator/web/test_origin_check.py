@@ -10,6 +10,7 @@ from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.origin_check import HEADERS
 from aggregator.web.server import PAGE_FILES, WebServer
 from tests.support.aggregator.builders import COLLECTIONS
+from tests.support.messages import PinMessages
 
 PATHS = ("/", "/api/collections", "/api/events", "/api/status", "/metrics", "/healthz", "/nothing")
 
@@ -55,11 +56,7 @@ def test_local_names_are_accepted(host: str) -> None:
 )
 def test_other_names_are_refused(host: str) -> None:
     """As from a page whose own domain name resolves to this machine."""
-    refusal = (
-        421,
-        "ask for 127.0.0.1 or localhost; a proxy's name must be listed: --page-host NAME",
-    )
-    assert ask({"Host": host}, *PATHS) == dict.fromkeys(PATHS, refusal)
+    assert {status for status, _ in ask({"Host": host}, *PATHS).values()} == {421}
 
 
 def test_listed_names_are_accepted_and_no_others() -> None:
@@ -73,10 +70,9 @@ def test_listed_names_are_accepted_and_no_others() -> None:
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_pages_of_other_sites_are_refused(site: str) -> None:
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty"}
-    refusal = (403, "a page of another site may link here, and ask for nothing")
-    assert ask(headers, *PATHS) == dict.fromkeys(PATHS, refusal)
+    assert {status for status, _ in ask(headers, *PATHS).values()} == {403}
     framed = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
-    assert ask(framed, "/") == {"/": refusal}
+    assert ask(framed, "/")["/"][0] == 403
 
 
 def test_links_from_other_sites_are_allowed() -> None:
@@ -87,3 +83,16 @@ def test_links_from_other_sites_are_allowed() -> None:
 def test_own_page_is_accepted() -> None:
     own = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
     assert ask(own, *PAGE_FILES) == dict.fromkeys(PAGE_FILES, (200, ""))
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    def refused(headers: dict[str, str]) -> str:
+        status, text = ask(headers, "/")["/"]
+        return f"HTTP {status}: {text}"
+
+    pin_messages(
+        {
+            "another name of the server": lambda: refused({"Host": "evil.example"}),
+            "a page of another site": lambda: refused({"Sec-Fetch-Site": "cross-site"}),
+        }
+    )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from aggregator.web.timing import DEFAULT, WebTiming
 from estimators.mechanisms.krr import KRR
 from tests.aggregator.history.test_rollup import joined_of
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
+from tests.support.messages import PinMessages
 
 Answer = tuple[int, dict[str, str], dict[str, Any]]
 GOOD = {"collection": "fruit", "from": str(T0), "to": str(T0 + 60)}
@@ -123,13 +125,11 @@ def test_estimates_that_take_too_long_or_are_too_many_are_left_out(monkeypatch: 
         raise TooManySharesError("estimates must have at most 6 shares")
 
     join_instead(monkeypatch, join)
-    for read, failure in (
-        (never, "estimates under former parameters cannot be read within 0.1 s"),
-        (many, "estimates must have at most 6 shares"),
-    ):
+    for read in (never, many):
         monkeypatch.setattr(rollup_api, "read_former_estimates", read)
         [(status, _, record)] = ask({**GOOD, "former": "estimates"}, timing=WebTiming(read=0.1))
-        assert (status, record["joined"]["failure"], record["joined"]["unread"]) == (200, failure, 5)
+        assert (status, record["joined"]["unread"]) == (200, 5)
+        assert record["joined"]["failure"]
         assert record["sequence"] is not None
 
 
@@ -141,64 +141,12 @@ def test_large_domain_returns_the_largest_values() -> None:
         assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
 
 
-def test_unknown_collection_is_not_found(asked: list[tuple[str, Period]]) -> None:
-    [(status, _, body)] = ask({**GOOD, "collection": "<b>"})
-    assert (status, body, asked) == (404, {"error": "unknown collection"}, [])
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        [],
-        [("collection", "fruit")],
-        [*GOOD.items(), ("from", "0")],
-        [*GOOD.items(), ("step", "1")],
-        [("collection", "fruit"), ("from", "0"), ("until", "60")],
-        [*GOOD.items(), ("former", "windows")],
-        [*GOOD.items(), ("former", "estimates"), ("former", "estimates")],
-    ],
-    ids=str,
-)
-def test_repeated_parameters_are_refused(
-    query: list[tuple[str, str]], asked: list[tuple[str, Period]]
-) -> None:
-    [(status, _, body)] = ask(query)
-    assert (status, asked) == (400, [])
-    assert body == {
-        "error": "give collection, from and to, once each, with former=estimates or without, and nothing else"
-    }
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({"from": "soon"}, "from must be whole seconds from 1970 to 9999"),
-        ({"to": "2026-01-01T00:00:00 01:00"}, "to must be whole seconds"),
-        ({"to": str(T0)}, f"from must be before to ({T0}), got {T0}"),
-        (
-            {"to": str(T0 + 9)},
-            "a period must hold 1 to 45000 whole windows of 10 s, got 0; deniable rollup",
-        ),
-        (
-            {"to": str(T0 + 10 * MOST_WINDOWS + 10)},
-            "a period must hold 1 to 45000 whole windows of 10 s, got 45001; ",
-        ),
-    ],
-)
-def test_invalid_period_is_reported(
-    changed: dict[str, str], expected: str, asked: list[tuple[str, Period]]
-) -> None:
-    [(status, _, body)] = ask({**GOOD, **changed})
-    assert (status, asked) == (400, [])
-    assert body["error"].startswith(expected)
-
-
 def test_largest_period_is_accepted() -> None:
     [(status, _, record)] = ask({**GOOD, "to": str(T0 + 10 * MOST_WINDOWS)})
     assert (status, record["coverage"]["expected"]) == (200, MOST_WINDOWS)
 
 
-def test_roll_ups_run_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roll_ups_run_one_at_a_time(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
     async def slowly() -> Joined:
         await asyncio.sleep(0.2)
         return joined_of(FRUIT, 1)
@@ -208,7 +156,7 @@ def test_roll_ups_run_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(status for status, _, _ in answers) == [200, 503, 503]
     refused = next(answer for answer in answers if answer[0] == 503)
     assert refused[1]["Retry-After"] == "5"
-    assert refused[2] == {"error": "another roll-up is running: try again when it has ended"}
+    pin_messages({"another roll-up is running": lambda: str(refused[2]["error"])})
     assert [ask(GOOD)[0][0] for _ in range(2)] == [200, 200]
 
 
@@ -219,7 +167,7 @@ def test_unreachable_broker_is_reported(monkeypatch: pytest.MonkeyPatch, failure
 
     join_instead(monkeypatch, fail)
     [(status, _, body)] = ask(GOOD)
-    assert (status, body) == (503, {"error": "the windows cannot be read within 60 s: try deniable rollup"})
+    assert (status, [*body]) == (503, ["error"])
 
 
 def test_reading_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,5 +187,55 @@ def test_inconsistent_counts_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
 
     join_instead(monkeypatch, damaged)
     [(status, _, body)] = ask(GOOD)
-    assert status == 500
-    assert body["error"].startswith("no estimate fits the counts: ")
+    assert (status, [*body]) == (500, ["error"])
+
+
+def test_messages(
+    pin_messages: PinMessages, asked: list[tuple[str, Period]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong requests are refused before anything is read."""
+
+    def refused(query: dict[str, str] | list[tuple[str, str]]) -> str:
+        [(status, _, body)] = ask(query)
+        assert not asked
+        return f"HTTP {status}: {body['error']}"
+
+    def unreachable() -> str:
+        async def fail() -> Joined:
+            raise OSError("refused")
+
+        join_instead(monkeypatch, fail)
+        return refused(GOOD)
+
+    def damaged() -> str:
+        async def join() -> Joined:
+            good = joined_of(FRUIT, 1)
+            good.counts.counts[0, 0] = -1
+            return good
+
+        join_instead(monkeypatch, join)
+        return refused(GOOD)
+
+    good = [*GOOD.items()]
+    parameters = {
+        "no parameters": [],
+        "collection alone": [("collection", "fruit")],
+        "from twice": [*good, ("from", "0")],
+        "an unknown parameter": [*good, ("step", "1")],
+        "until for to": [("collection", "fruit"), ("from", "0"), ("until", "60")],
+        "former windows": [*good, ("former", "windows")],
+        "former twice": [*good, ("former", "estimates"), ("former", "estimates")],
+    }
+    changed = {
+        "an unknown collection": {"collection": "<b>"},
+        "from is a word": {"from": "soon"},
+        "to with a space for its plus sign": {"to": "2026-01-01T00:00:00 01:00"},
+        "an empty period": {"to": str(T0)},
+        "a period shorter than a window": {"to": str(T0 + 9)},
+        "a period of too many windows": {"to": str(T0 + 10 * MOST_WINDOWS + 10)},
+    }
+    pin_messages(
+        {what: partial(refused, query) for what, query in parameters.items()}
+        | {what: partial(refused, {**GOOD, **each}) for what, each in changed.items()}
+        | {"a broker that does not answer": unreachable, "counts that no estimate fits": damaged}
+    )

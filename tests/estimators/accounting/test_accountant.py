@@ -1,7 +1,7 @@
 """The cost of reports, and its inverse: how many reports a budget allows."""
 
 import math
-import re
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -23,6 +23,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.accounting_vectors import VECTORS
+from tests.support.messages import PinMessages
 
 KRR_16 = KRR.from_epsilon(16, 1.0)
 LONGITUDINAL = LongitudinalKRR(KRR.from_epsilon(6, 1.0), KRR.from_epsilon(6, 0.3))
@@ -107,7 +108,7 @@ def test_many_bits_per_value_limit_the_reports() -> None:
     many = HotRappor.from_probabilities(512, 256, f=0.01, p=0.499, q=0.5)
     assert most_reports(TWO_HOT, memoized=False) == LARGEST_REPORTS
     assert most_reports(many, memoized=False) == most_reports(many, memoized=True) == 3906
-    with pytest.raises(ValueError, match=r"^reports must be in \[1, 3906\], got 3907$"):
+    with pytest.raises(ValueError, match="3906"):
         costs(many, 3907, 1e-6)
     assert allowed_reports(many, 1000.0, 1e-6) == {"basic": 986, "zcdp": 3906, "rdp": 3906, "exact": 3906}
 
@@ -143,32 +144,14 @@ def test_no_bound_falls_with_more_reports(mechanism: Mechanism, memoized: bool) 
         assert all(fewer[name] <= more[name] * (1 + 1e-12) for name in BOUNDS)
 
 
-@pytest.mark.parametrize(
-    ("reports", "delta", "memoized", "message"),
-    [
-        (0, 1e-6, False, "reports must be in [1, 100000], got 0"),
-        (100_001, 1e-6, False, "reports must be in [1, 100000], got 100001"),
-        (10_001, 1e-6, True, "reports must be in [1, 10000], got 10001"),
-        (1, 0.0, False, "delta must be in (0, 1), got 0.0"),
-        (1, 1.0, False, "delta must be in (0, 1), got 1.0"),
-    ],
-)
-def test_costs_of_bad_parameters_are_rejected(
-    reports: int, delta: float, memoized: bool, message: str
-) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        costs(KRR_16, reports, delta, memoized)
-
-
-@pytest.mark.parametrize(
-    ("budget", "delta", "message"),
-    [
-        (0.0, 1e-6, "budget must be in (0, inf), got 0.0"),
-        (math.nan, 1e-6, "budget must be in (0, inf), got nan"),
-        (math.inf, 1e-6, "budget must be in (0, inf), got inf"),
-        (1.0, -1.0, "delta must be in (0, 1), got -1.0"),
-    ],
-)
-def test_budget_out_of_range_is_rejected(budget: float, delta: float, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        allowed_reports(KRR_16, budget, delta)
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages(
+        {f"{each} reports": partial(costs, KRR_16, each, 1e-6) for each in (0, 100_001)}
+        | {"10001 memoized reports": partial(costs, KRR_16, 10_001, 1e-6, memoized=True)}
+        | {f"delta is {each}": partial(costs, KRR_16, 1, each) for each in (0.0, 1.0)}
+        | {
+            f"budget is {each}": partial(allowed_reports, KRR_16, each, 1e-6)
+            for each in (0.0, math.nan, math.inf)
+        }
+        | {"delta of a budget is -1.0": partial(allowed_reports, KRR_16, 1.0, -1.0)}
+    )

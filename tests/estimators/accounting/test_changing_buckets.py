@@ -164,7 +164,7 @@ def test_changes_limit_the_buckets():
     assert hashed_subject(mechanism, 2) == ChangingBuckets(mechanism.response, 3)
     assert hashed_subject(mechanism, 6) == hashed_subject(mechanism, 100) == hashed_subject(mechanism)
     assert epsilon_inf(hashed_subject(mechanism, 2), True) == pytest.approx(3 * mechanism.epsilon_inf)
-    with pytest.raises(ValueError, match="changes must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="changes"):
         hashed_subject(mechanism, -1)
 
 

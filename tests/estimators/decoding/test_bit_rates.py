@@ -9,6 +9,7 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.rappor_parameters import choose_thresholds
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
+from tests.support.messages import PinMessages
 
 PAPER = HotRappor.from_probabilities(8, 1, 0.5, 0.5, 0.75)
 
@@ -66,16 +67,16 @@ def test_errors_scale_with_cohort_size():
     assert ((rates.low <= rates.rate) & (rates.rate <= rates.high)).all()
 
 
-@pytest.mark.parametrize(
-    ("counts", "sizes", "message"),
-    [
-        ([1, 2], [3], r"bit_counts must have shape .*, got \(2,\) and \(1,\)"),
-        ([[1, 2]], [3, 3], r"bit_counts must have shape .*, got \(1, 2\) and \(2,\)"),
-        ([[0, 0]], [0], "cohort_sizes must be at least 1, got 0"),
-        ([[1, -2]], [3], "bit_counts must not be negative, got -2"),
-        ([[1, 5]], [3], "bit_counts must not exceed their cohort's size, got 2 more"),
-    ],
-)
-def test_bad_counts_are_rejected(counts, sizes, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        extract_rates(np.array(counts), np.array(sizes), PAPER)
+def test_messages(pin_messages: PinMessages) -> None:
+    def rates(counts: object, sizes: object) -> object:
+        return extract_rates(np.array(counts), np.array(sizes), PAPER)
+
+    pin_messages(
+        {
+            "counts without cohorts": lambda: rates([1, 2], [3]),
+            "sizes of other cohorts": lambda: rates([[1, 2]], [3, 3]),
+            "a cohort without reports": lambda: rates([[0, 0]], [0]),
+            "a negative count": lambda: rates([[1, -2]], [3]),
+            "more ones than reports": lambda: rates([[1, 5]], [3]),
+        }
+    )

@@ -17,6 +17,7 @@ from estimators.decoding.design import bloom_design, design_of_positions
 from estimators.decoding.sandwich_errors import fit
 from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
+from tests.support.messages import PinMessages
 
 pytestmark = pytest.mark.slow
 
@@ -220,22 +221,16 @@ def test_300_candidates_and_8_cohorts_are_decoded_fast():
     assert float(ended.stdout) <= 0.5
 
 
-GOOD = (np.full((4, 64), 5), np.full(4, 10), WORDS)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({0: np.zeros((4, 32), int)}, r"bit_counts must have shape \(4, 64\), got \(4, 32\)"),
-        ({1: np.zeros(3, int)}, r"cohort_sizes must have shape \(4,\), got \(3,\)"),
-        ({0: np.full((4, 64), -1)}, "bit_counts must not be negative, got -1"),
-        ({0: np.full((4, 64), 13)}, "bit_counts must not exceed their cohort's size, got 3 more"),
-        ({0: np.zeros((4, 64), int), 1: np.zeros(4, int)}, "cohort_sizes must hold at least 1 report, got 0"),
-        ({2: []}, "candidates must be at least 1, got 0"),
-        ({2: ["a", "b", "a", "a"]}, "candidates must be distinct, got 2 repeated"),
-    ],
-)
-def test_bad_input_is_rejected(change, message):
-    arguments = [change.get(place, value) for place, value in enumerate(GOOD)]
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        decode(*arguments, SMALL)
+def test_messages(pin_messages: PinMessages) -> None:
+    ones, sizes = np.full((4, 64), 5), np.full(4, 10)
+    pin_messages(
+        {
+            "counts of another shape": lambda: decode(np.zeros((4, 32), int), sizes, WORDS, SMALL),
+            "sizes of other cohorts": lambda: decode(ones, np.zeros(3, int), WORDS, SMALL),
+            "a negative count": lambda: decode(np.full((4, 64), -1), sizes, WORDS, SMALL),
+            "more ones than reports": lambda: decode(np.full((4, 64), 13), sizes, WORDS, SMALL),
+            "no reports": lambda: decode(0 * ones, 0 * sizes, WORDS, SMALL),
+            "no candidates": lambda: decode(ones, sizes, [], SMALL),
+            "repeated candidates": lambda: decode(ones, sizes, ["a", "b", "a", "a"], SMALL),
+        }
+    )

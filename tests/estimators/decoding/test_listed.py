@@ -8,6 +8,7 @@ from estimators.decoding.hashed.listed import decode_listed
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from estimators.rollup.hashed import roll_up_tree
 from tests.support.estimators.simulation import generator
+from tests.support.messages import PinMessages
 
 pytestmark = pytest.mark.slow
 
@@ -60,14 +61,12 @@ def test_without_a_report_on_the_last_level_nothing_is_known():
     assert (result.low.tolist(), result.high.tolist()) == ([0.0] * 4, [1.0] * 4)
 
 
-@pytest.mark.parametrize(
-    ("given", "candidates", "message"),
-    [
-        (counts(1), ["coffee", "coffee beans"], "distinct in their first 6 bytes, got 1 repeated"),
-        (counts(1)[:2], LISTED, r"counts must be of shape \(3, .*got shape \(2"),
-        (0 * counts(1), LISTED, "not all 0"),
-    ],
-)
-def test_bad_counts_and_candidates_are_refused(given, candidates, message):
-    with pytest.raises(ValueError, match=message):
-        decode_listed(given, candidates, TREE, 3)
+def test_messages(pin_messages: PinMessages) -> None:
+    alike = ["coffee", "coffee beans"]
+    pin_messages(
+        {
+            "candidates that the tree cannot tell apart": lambda: decode_listed(counts(1), alike, TREE, 3),
+            "counts without a level": lambda: decode_listed(counts(1)[:2], LISTED, TREE, 3),
+            "no reports": lambda: decode_listed(0 * counts(1), LISTED, TREE, 3),
+        }
+    )

@@ -13,6 +13,7 @@ from estimators.frequency.ibu import ibu_of_channel
 from estimators.frequency.krr import mle
 from estimators.mechanisms.krr import KRR
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts
+from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 
 CASES = json.loads((VECTORS / "channel_mle.json").read_text())["cases"]
@@ -103,15 +104,14 @@ def test_equal_reports():
     np.testing.assert_allclose(found.frequency, [0, 1, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ([1, 2], r"counts must have shape \(3,\), got \(2,\)"),
-        ([1, -1, 2], "counts must not be negative, got -1"),
-        ([0, 0, 0], "counts must hold at least 1 report, got 0"),
-        ([1, 2, 3], "counts must be 0 where no value leads to the report, got 3"),
-    ],
-)
-def test_bad_counts_are_rejected(counts, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        channel_mle(np.array(counts), np.array([[0.75, 0.25], [0.25, 0.75], [0.0, 0.0]]))
+BLIND = np.array([[0.75, 0.25], [0.25, 0.75], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("counts", [[1, 2], [1, -1, 2], [0, 0, 0]])
+def test_bad_counts_are_rejected(counts):
+    with pytest.raises(ValueError, match="counts"):
+        channel_mle(np.array(counts), BLIND)
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages({"reports that no value leads to": lambda: channel_mle(np.array([1, 2, 3]), BLIND)})

@@ -1,5 +1,7 @@
 """Iterative Bayesian update: one step by hand, likelihood, any channel, stopping rule."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu, ibu_of_channel
 from estimators.mechanisms.krr import KRR
+from tests.support.messages import PinMessages
 
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6
 COUNTS = np.array([50, 30, 15, 5])
@@ -52,21 +55,23 @@ def test_stops_at_the_tolerance_or_at_the_number_of_steps():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"iterations": 0}, "iterations must be at least 1, got 0"),
-        ({"tolerance": -1.0}, r"tolerance must be in \[0, inf\), got -1.0"),
-        ({"tolerance": np.nan}, r"tolerance must be in \[0, inf\), got nan"),
-        ({"tolerance": np.inf}, r"tolerance must be in \[0, inf\), got inf"),
-    ],
+    ("name", "value"), [("iterations", 0), ("tolerance", -1.0), ("tolerance", np.nan), ("tolerance", np.inf)]
 )
-def test_parameter_out_of_range_is_rejected(changes, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        ibu(COUNTS, HALF, **changes)
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        ibu_of_channel(COUNTS, HALF.channel, **changes)
+def test_parameter_out_of_range_is_rejected_for_a_channel(name, value):
+    with pytest.raises(ValueError, match=name):
+        ibu_of_channel(COUNTS, HALF.channel, **{name: value})
 
 
 def test_counts_of_wrong_width_are_rejected():
-    with pytest.raises(ValueError, match=r"^counts must have shape \(4,\), got \(3,\)$"):
+    with pytest.raises(ValueError, match="counts"):
         ibu_of_channel(np.array([1, 2, 3]), HALF.channel)
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages(
+        {"no iterations": partial(ibu, COUNTS, HALF, iterations=0)}
+        | {
+            f"tolerance is {each}": partial(ibu, COUNTS, HALF, tolerance=each)
+            for each in (-1.0, np.nan, np.inf)
+        }
+    )

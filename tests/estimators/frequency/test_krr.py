@@ -4,6 +4,7 @@ import json
 import math
 import time
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from estimators.frequency.krr import ESTIMATORS, estimate, inv, inv_n, inv_p, ml
 from estimators.mechanisms.krr import KRR, WORDS
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts
+from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 
 pytestmark = pytest.mark.slow
@@ -224,20 +226,18 @@ def test_mle_of_many_values_is_as_fast_as_sorting_them():
     assert math.isclose(theta.sum(), 1, abs_tol=1e-9)
 
 
-BAD_COUNTS = [
-    ([1, 2, 3], r"counts must have shape \(4,\), got \(3,\)"),
-    ([1, -2, 3, 4], "counts must not be negative, got -2"),
-    ([0, 0, 0, 0], "counts must hold at least 1 report, got 0"),
-]
+BAD_COUNTS = {"another number of values": [1, 2, 3], "a negative count": [1, -2, 3, 4], "no reports": [0] * 4}
 
 
-@pytest.mark.parametrize("function", [estimate, inv, inv_n, inv_p, mle, ibu])
-@pytest.mark.parametrize(("counts", "message"), BAD_COUNTS)
-def test_bad_counts_are_rejected(function, counts, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        function(np.array(counts), HALF)
+@pytest.mark.parametrize("function", [inv, inv_n, inv_p, mle, ibu])
+def test_bad_counts_are_rejected(function):
+    for counts in BAD_COUNTS.values():
+        with pytest.raises(ValueError, match="counts"):
+            function(np.array(counts), HALF)
 
 
-def test_unknown_estimator_is_rejected():
-    with pytest.raises(ValueError, match=r"^estimator must be one of mle, inv, inv-n, inv-p, ibu, got em$"):
-        estimate(np.array([1, 2, 3, 4]), HALF, "em")
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages(
+        {what: partial(estimate, np.array(counts), HALF) for what, counts in BAD_COUNTS.items()}
+        | {"an unknown estimator": partial(estimate, np.array([1, 2, 3, 4]), HALF, "em")}
+    )

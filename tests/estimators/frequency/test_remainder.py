@@ -19,6 +19,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.simulation import generator, zipf_counts
+from tests.support.messages import PinMessages
 
 HELD = np.array([500, 300, 100, 60, 30, 10]) * 10**9
 TWICE = LongitudinalKRR(KRR.from_epsilon(6, 3.0), KRR.from_epsilon(6, 2.0))
@@ -168,15 +169,13 @@ def test_rest_of_local_hashing_is_what_the_shown_supports_leave() -> None:
     assert rest_of_hashed(decoded, np.array([0]), mechanism) == pytest.approx((0.2, 0.03), abs=1e-9)
 
 
-def test_estimate_without_supports_is_rejected() -> None:
-    shape = np.array([1.0])
+def test_messages(pin_messages: PinMessages) -> None:
+    shape, none = np.array([1.0]), np.array([], np.intp)
     alone = Estimate("mle", 1, shape, shape, shape, shape, shape > 0)
-    with pytest.raises(ValueError, match=r"^estimate must be of local hashing: supports must not be None$"):
-        rest_of_hashed(alone, np.array([], np.intp), LocalHash.from_epsilon(1.0, 26))
-
-
-def test_candidates_without_background_are_rejected() -> None:
-    shape = np.array([1.0])
-    alone = Estimate("mle", 1, shape, shape, shape, shape, shape > 0)
-    with pytest.raises(ValueError, match=r"^estimate must have a background: other must not be None$"):
-        rest_of_candidates(alone, np.array([], np.intp))
+    hashed = LocalHash.from_epsilon(1.0, 26)
+    pin_messages(
+        {
+            "an estimate without supports": lambda: rest_of_hashed(alone, none, hashed),
+            "candidates without a background": lambda: rest_of_candidates(alone, none),
+        }
+    )

@@ -1,5 +1,6 @@
 """Bloom bits equal those of google/rappor's clients."""
 
+from functools import partial
 from hashlib import md5
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from estimators.mechanisms.hashing.bloom_filter import bloom_positions, bloom_rows
 from estimators.mechanisms.rappor import Rappor
+from tests.support.messages import PinMessages
 
 SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)
 WIDE = Rappor.from_probabilities(512, 8, 4, 0.5, 0.5, 0.75)
@@ -51,14 +53,10 @@ def test_rows_set_exactly_the_positions(pairs, mechanism):
         assert filter_bits == sum(1 << bit for bit in set(bloom_positions(word, cohort, mechanism)))
 
 
-@pytest.mark.parametrize("cohort", [-1, 4])
-def test_cohort_out_of_range_is_rejected(cohort):
-    with pytest.raises(ValueError, match=rf"^cohort must be in \[0, 4\), got {cohort}$"):
-        bloom_positions("apple", cohort, SMALL)
-    with pytest.raises(ValueError, match=rf"^cohorts must be in \[0, 4\), got {cohort}$"):
-        bloom_rows(["apple", "banana"], np.array([0, cohort]), SMALL)
-
-
-def test_words_and_cohorts_of_different_lengths_are_rejected():
-    with pytest.raises(ValueError, match=r"^cohorts must have shape \(2,\), got \(3,\)$"):
-        bloom_rows(["apple", "banana"], np.zeros(3, np.uint16), SMALL)
+def test_messages(pin_messages: PinMessages) -> None:
+    words = ["apple", "banana"]
+    pin_messages(
+        {f"cohort is {each}": partial(bloom_positions, "apple", each, SMALL) for each in (-1, 4)}
+        | {f"a cohort is {each}": partial(bloom_rows, words, np.array([0, each]), SMALL) for each in (-1, 4)}
+        | {"more cohorts than words": partial(bloom_rows, words, np.zeros(3, np.uint16), SMALL)}
+    )

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from estimators.mechanisms.hashing.function_block import block_of, is_prime
 from estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
 from estimators.mechanisms.krr import WORDS, rarest
 from tests.estimators.mechanisms.test_longitudinal_krr import exact_channel, within
+from tests.support.messages import PinMessages
 
 PRIMES = [number for number in range(2, 252) if is_prime(number)]
 
@@ -87,24 +89,14 @@ def test_number_of_functions_is_rounded_down_to_whole_blocks():
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0.0,), "epsilon must be in (0, 16], got 0.0"),
-        ((1.0, 25), "hash_functions must be in [26, 349525] for 3 hash_buckets, got 25"),
-        ((1.0, 349_526), "hash_functions must be in [26, 349525] for 3 hash_buckets, got 349526"),
-        ((1.0, None, 4), "hash_buckets must be a prime in [2, 251], got 4"),
-        ((1.0, None, 257), "hash_buckets must be a prime in [2, 251], got 257"),
-    ],
-)
-def test_parameters_out_of_range_are_rejected(arguments, message):
-    with pytest.raises(ValueError, match=r"\w") as raised:
-        LocalHash.from_epsilon(*arguments)
-    assert str(raised.value) == message
-
-
-def test_partial_blocks_and_thresholds_out_of_range_are_rejected():
-    with pytest.raises(ValueError, match=r"^hash_functions must be a multiple of 26 in \[26, 349518\] for 3"):
-        LocalHash(27, 3, WORDS // 2)
-    with pytest.raises(ValueError, match=r"^threshold must be in \["):
-        LocalHash(26, 3, WORDS // 3)
+def test_messages(pin_messages: PinMessages) -> None:
+    chosen = LocalHash.from_epsilon
+    pin_messages(
+        {"epsilon is 0": partial(chosen, 0.0)}
+        | {f"{each} hash functions": partial(chosen, 1.0, each) for each in (25, 349_526)}
+        | {f"{each} hash buckets": partial(chosen, 1.0, None, each) for each in (4, 257)}
+        | {
+            "part of a block of functions": partial(LocalHash, 27, 3, WORDS // 2),
+            "a threshold of chance": partial(LocalHash, 26, 3, WORDS // 3),
+        }
+    )

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from estimators.mechanisms.krr import KRR, WORDS
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.estimators.mechanisms.test_longitudinal_krr import exact_channel, within
 from tests.support.estimators.simulation import generator
+from tests.support.messages import PinMessages
 
 
 def variance(mechanism: LongitudinalHash) -> float:
@@ -106,22 +108,15 @@ def test_parameters_and_sizes():
     assert Fraction(mechanism.epsilon_of_all_buckets) >= 3 * Fraction(mechanism.epsilon_inf)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0.0, 1.0), r"epsilon_inf must be in \(0, 16\], got 0.0"),
-        ((2.0, 2.0), r"epsilon_one must be in \(0, epsilon_inf = 2.0\), got 2.0"),
-        ((2.0, 1.0, 25), r"hash_functions must be in \[26, 65535\] for 3 hash_buckets, got 25"),
-        ((2.0, 1.0, None, 4), r"hash_buckets must be a prime in \[2, 251\], got 4"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        LongitudinalHash.from_epsilons(*arguments)
-
-
-def test_thresholds_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="hash_functions must be a multiple of 26"):
-        LongitudinalHash(27, 3, WORDS // 2, WORDS // 2)
-    with pytest.raises(ValueError, match="threshold must be in"):
-        LongitudinalHash(26, 3, WORDS // 2, WORDS // 3)
+def test_messages(pin_messages: PinMessages) -> None:
+    chosen = LongitudinalHash.from_epsilons
+    pin_messages(
+        {
+            "epsilon_inf is 0": partial(chosen, 0.0, 1.0),
+            "epsilon_one is epsilon_inf": partial(chosen, 2.0, 2.0),
+            "25 hash functions": partial(chosen, 2.0, 1.0, 25),
+            "4 hash buckets": partial(chosen, 2.0, 1.0, None, 4),
+            "part of a block of functions": partial(LongitudinalHash, 27, 3, WORDS // 2, WORDS // 2),
+            "a threshold of chance": partial(LongitudinalHash, 26, 3, WORDS // 2, WORDS // 3),
+        }
+    )

@@ -1,6 +1,7 @@
 """The prefix tree: its parameters, what a client of a level reports, and what it costs."""
 
 import hmac
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from estimators.mechanisms.hashing.hash_functions import HashFunctions
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from tests.support.messages import PinMessages
 
 TREE = PrefixTree.from_epsilon((2, 4, 5), 2.0, 160)
 
@@ -46,16 +48,12 @@ def test_words_are_those_of_the_level_and_the_prefix():
         assert TREE.words([b"ab"], level, functions) == np.frombuffer(digest[:8], "<u8")
 
 
-@pytest.mark.parametrize(
-    ("lengths", "message"),
-    [
-        ((4,), "lengths must be 2 to 32 numbers, got 1"),
-        (tuple(range(1, 34)), "lengths must be 2 to 32 numbers, got 33"),
-        ((2, 2), r"lengths must be ascending, in \[1, 255\], got \[2, 2\]"),
-        ((0, 2), r"lengths must be ascending, in \[1, 255\], got \[0, 2\]"),
-        ((2, 256), r"lengths must be ascending, in \[1, 255\], got \[2, 256\]"),
-    ],
-)
-def test_bad_lengths_are_refused(lengths, message):
-    with pytest.raises(ValueError, match=message):
-        PrefixTree.from_epsilon(lengths, 1.0)
+def test_messages(pin_messages: PinMessages) -> None:
+    lengths = {
+        "one length": (4,),
+        "33 lengths": tuple(range(1, 34)),
+        "equal lengths": (2, 2),
+        "a length of 0": (0, 2),
+        "a length of 256": (2, 256),
+    }
+    pin_messages({what: partial(PrefixTree.from_epsilon, wrong, 1.0) for what, wrong in lengths.items()})

@@ -4,12 +4,14 @@ import json
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.mechanisms.rappor import Rappor
+from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 
 WORDS = 1 << 32
@@ -85,41 +87,24 @@ def test_width_and_parameters():
     }
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"bits": 4}, r"bits must be a multiple of 8 in \[8, 4096\], got 4"),
-        ({"bits": 20}, r"bits must be a multiple of 8 in \[8, 4096\], got 20"),
-        ({"bits": 4104}, r"bits must be a multiple of 8 in \[8, 4096\], got 4104"),
-        ({"hashes": 0}, r"hashes must be in \[1, 16\] for 128 bits, got 0"),
-        ({"hashes": 17}, r"hashes must be in \[1, 16\] for 128 bits, got 17"),
-        ({"bits": 264, "hashes": 9}, r"hashes must be in \[1, 8\] for 264 bits, got 9"),
-        ({"cohorts": 0}, r"cohorts must be in \[1, 65535\], got 0"),
-        ({"cohorts": 65536}, r"cohorts must be in \[1, 65535\], got 65536"),
-        ({"flip_threshold": -1}, r"flip_threshold must be in \[0, 2147483648\), got -1"),
-        ({"flip_threshold": 1 << 31}, r"flip_threshold must be in \[0, 2147483648\), got 2147483648"),
-        ({"p_threshold": 0}, r"p_threshold must be in \(0, q_threshold\) .* got 0 and 2684354560"),
-        ({"q_threshold": 3 << 29}, r"p_threshold must be in .* got 1610612736 and 1610612736"),
-        ({"q_threshold": 1 << 32}, r".* q_threshold below 4294967296, got 1610612736 and 4294967296"),
-    ],
-)
-def test_parameter_out_of_range_is_rejected(changes, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        rappor(**changes)
-
-
-@pytest.mark.parametrize(
-    ("f", "p", "q", "message"),
-    [
-        (-0.1, 0.35, 0.65, r"f must be in \[0, 1\), got -0.1"),
-        (1.0, 0.35, 0.65, r"f must be in \[0, 1\), got 1.0"),
-        (math.nan, 0.35, 0.65, r"f must be in \[0, 1\), got nan"),
-        (0.25, 0.35, 1.0, r"q must be in \(0, 1\), got 1.0"),
-        (0.25, 0.0, 0.65, r"p must be in \(0, q = 0.65\), got 0.0"),
-        (0.25, 0.65, 0.65, r"p must be in \(0, q = 0.65\), got 0.65"),
-        (0.25, 0.5, 0.5 + 2.0**-40, r"p_threshold must be in \(0, q_threshold\) .*"),
-    ],
-)
-def test_probability_out_of_range_is_rejected(f, p, q, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        Rappor.from_probabilities(128, 2, 8, f, p, q)
+def test_messages(pin_messages: PinMessages) -> None:
+    chosen = partial(Rappor.from_probabilities, 128, 2, 8)
+    pin_messages(
+        {f"bits is {each}": partial(rappor, bits=each) for each in (4, 20, 4104)}
+        | {f"hashes is {each}": partial(rappor, hashes=each) for each in (0, 17)}
+        | {"9 hashes for 264 bits": partial(rappor, bits=264, hashes=9)}
+        | {f"cohorts is {each}": partial(rappor, cohorts=each) for each in (0, 65536)}
+        | {f"flip_threshold is {each}": partial(rappor, flip_threshold=each) for each in (-1, 1 << 31)}
+        | {
+            "p_threshold is 0": partial(rappor, p_threshold=0),
+            "q_threshold is p_threshold": partial(rappor, q_threshold=3 << 29),
+            "q_threshold is 2^32": partial(rappor, q_threshold=1 << 32),
+        }
+        | {f"f is {each}": partial(chosen, each, 0.35, 0.65) for each in (-0.1, 1.0, math.nan)}
+        | {
+            "q is 1": partial(chosen, 0.25, 0.35, 1.0),
+            "p is 0": partial(chosen, 0.25, 0.0, 0.65),
+            "p is q": partial(chosen, 0.25, 0.65, 0.65),
+            "p and q differ by less than a threshold": partial(chosen, 0.25, 0.5, 0.5 + 2.0**-40),
+        }
+    )

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.square_wave import LARGEST_STEPS, SquareWave, best_half_width
 from tests.estimators.mechanisms.test_krr import within
+from tests.support.messages import PinMessages
 
 WORDS = 1 << 64
 
@@ -113,35 +115,6 @@ def test_every_number_is_in_its_cell(one: float, other: float, share: float) -> 
     assert mechanism.edges[cell] - slack <= number <= mechanism.edges[cell + 1] + slack
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ((0, 1, 3, 1.0), r"steps must be in \[4, 512\], got 3"),
-        ((0, 1, 513, 1.0), r"steps must be in \[4, 512\], got 513"),
-        (
-            (1, 1, 16, 1.0),
-            r"minimum must be in \[-1e\+300, maximum\) and maximum in \(minimum, 1e\+300\], got 1 and 1",
-        ),
-        ((0, math.inf, 16, 1.0), "got 0 and inf"),
-        ((1e16, 1e16 + 4, 256, 1.0), "must differ by 256 steps above 1e-10 of the larger one, got"),
-        ((0, 1e-305, 16, 1.0), "must differ by 16 steps above 1e-10 of the larger one, got 0 and 1e-305"),
-        ((0, 1, 16, 17.0), r"epsilon must be in \(0, 16\], got 17"),
-        ((0, 1, 16, math.nan), r"epsilon must be in \(0, 16\], got nan"),
-        ((0, 1, 16, 1e-30), r"epsilon must be in \[.*, 16\], got 1e-30"),
-    ],
-)
-def test_bad_parameters_are_refused(fields: tuple[float, float, int, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SquareWave.from_epsilon(*fields)
-
-
-def test_bad_thresholds_and_widths_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"half_width must be in \[0, 16\], got 17"):
-        SquareWave(0, 1, 16, 17, 1 << 63)
-    with pytest.raises(ValueError, match=r"threshold must be in \[\d+, 18446744073709551615\], got 5"):
-        SquareWave(0, 1, 16, 4, 5)
-
-
 def test_parameters_are_exact() -> None:
     mechanism = SquareWave.from_epsilon(0.0, 0.1, 16, 1)
     assert mechanism.parameters() == {
@@ -162,3 +135,21 @@ def test_scores_are_unbiased_and_their_noise_is_the_largest_of_all_cells(steps: 
     np.testing.assert_allclose(wave.channel.T @ wave.scores, centres, atol=1e-9)
     variances = wave.channel.T @ wave.scores**2 - centres**2
     assert wave.most_noise == pytest.approx(math.sqrt(variances.max()))
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    chosen = SquareWave.from_epsilon
+    pin_messages(
+        {f"steps is {each}": partial(chosen, 0, 1, each, 1.0) for each in (3, 513)}
+        | {
+            "minimum is maximum": partial(chosen, 1, 1, 16, 1.0),
+            "maximum is infinite": partial(chosen, 0, math.inf, 16, 1.0),
+            "a narrow range far from 0": partial(chosen, 1e16, 1e16 + 4, 256, 1.0),
+            "a narrow range at 0": partial(chosen, 0, 1e-305, 16, 1.0),
+        }
+        | {f"epsilon is {each}": partial(chosen, 0, 1, 16, each) for each in (17.0, math.nan, 1e-30)}
+        | {
+            "half_width is more than steps": partial(SquareWave, 0, 1, 16, 17, 1 << 63),
+            "a threshold below chance": partial(SquareWave, 0, 1, 16, 4, 5),
+        }
+    )

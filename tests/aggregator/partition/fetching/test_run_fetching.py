@@ -129,7 +129,7 @@ def test_damaged_batch_is_no_run(place: int) -> None:
     data[place if place < 0 else half + place] ^= 1
     runs = PartitionRuns(SOURCE, bytes(data), 0)
     assert next(runs).record(0) == b"pack"
-    with pytest.raises(CorruptRecordException, match="Invalid CRC"):
+    with pytest.raises(CorruptRecordException, match="CRC"):
         next(runs)
 
 

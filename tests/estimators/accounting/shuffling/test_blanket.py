@@ -1,10 +1,11 @@
 """Blankets: what each mechanism's reports have in common, and what is refused."""
 
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
-from estimators.accounting.shuffling.blanket import ShufflingRefusedError, blanket_of
+from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -16,6 +17,7 @@ from estimators.mechanisms.mechanism import Mechanism
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from estimators.mechanisms.square_wave import SquareWave
+from tests.support.messages import PinMessages
 
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 FRESH: list[Mechanism] = [
@@ -43,25 +45,19 @@ def test_atoms_are_two_distributions_within_epsilon(mechanism: Mechanism) -> Non
     assert blanket.epsilon == pytest.approx(mechanism.epsilon, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "memoized"),
-    [
-        (LongitudinalKRR.from_epsilons(4, 4.0, 1.0), False),
-        (LongitudinalHash.from_epsilons(4.0, 1.0), False),
-        (BLOOM, True),
-        (KRR.from_epsilon(3, 1.0), True),
-    ],
-)
-def test_repeated_permanent_responses_are_refused(mechanism: Mechanism, memoized: bool) -> None:
-    with pytest.raises(ShufflingRefusedError, match="are not independent draws"):
-        blanket_of(mechanism, memoized)
-
-
 def test_reports_of_a_level_hide_among_each_other_as_those_of_local_hashing() -> None:
     mechanism = PrefixTree.from_epsilon((2, 4), 1.0)
     assert blanket_of(mechanism) == blanket_of(mechanism.oracle)
 
 
-def test_very_many_bits_are_refused() -> None:
-    with pytest.raises(ShufflingRefusedError, match=r"bits that a value sets must be in \[1, 16\], got 17"):
-        blanket_of(HotRappor.from_probabilities(64, 17, 0.25, 0.35, 0.65))
+def test_messages(pin_messages: PinMessages) -> None:
+    many_bits = HotRappor.from_probabilities(64, 17, 0.25, 0.35, 0.65)
+    pin_messages(
+        {
+            "longitudinal k-RR": partial(blanket_of, LongitudinalKRR.from_epsilons(4, 4.0, 1.0), False),
+            "longitudinal hashing": partial(blanket_of, LongitudinalHash.from_epsilons(4.0, 1.0), False),
+            "memoized RAPPOR": partial(blanket_of, BLOOM, True),
+            "memoized k-RR": partial(blanket_of, KRR.from_epsilon(3, 1.0), True),
+            "17 bits for a value": partial(blanket_of, many_bits),
+        }
+    )

@@ -1,5 +1,7 @@
 """Composition over windows of shuffled reports."""
 
+from functools import partial
+
 import pytest
 
 from estimators.accounting.shuffling import windows as module
@@ -7,6 +9,7 @@ from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.accounting.shuffling.windows import windows_epsilon
 from estimators.mechanisms.krr import KRR
+from tests.support.messages import PinMessages
 
 BLANKET = blanket_of(KRR.from_epsilon(16, 1.0))
 
@@ -32,7 +35,7 @@ def test_few_reports_cost_no_more_than_unshuffled_ones() -> None:
     assert windows_epsilon(BLANKET, 1, 1e-9, 3) <= 3.0000001
 
 
-@pytest.mark.parametrize("windows", [0, 10_001])
-def test_number_of_windows_is_limited(windows: int) -> None:
-    with pytest.raises(ValueError, match=rf"windows must be in \[1, 10000\], got {windows}"):
-        windows_epsilon(BLANKET, 10, 1e-6, windows)
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages(
+        {f"{each} windows": partial(windows_epsilon, BLANKET, 10, 1e-6, each) for each in (0, 10_001)}
+    )

@@ -1,10 +1,13 @@
 """The alphabet: every text is reached by its suffixes, and nothing but beginnings of texts."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.decoding.hashed.growth.alphabet import Alphabet, any_bytes, any_text
+from tests.support.messages import PinMessages
 
 NAMES = Alphabet.of_characters("abž€")
 
@@ -74,12 +77,12 @@ def test_counting_stops_where_a_limit_is_exceeded():
     assert Alphabet.of_characters("a").count(b"", longest, 3000) == longest + 1
 
 
-def test_a_character_without_utf_8_is_refused():
-    for character in ("\ud800", "\udfff"):
-        with pytest.raises(ValueError, match=rf"that UTF-8 has, got U\+{ord(character):X}"):
-            Alphabet.of_characters("a" + character)
-
-
-def test_an_empty_alphabet_is_refused():
-    with pytest.raises(ValueError, match="alphabet must be at least 1 character, got 0"):
-        Alphabet.of_characters("")
+def test_messages(pin_messages: PinMessages) -> None:
+    """UTF-8 has no surrogates."""
+    pin_messages(
+        {
+            "the first surrogate": partial(Alphabet.of_characters, "a\ud800"),
+            "the last surrogate": partial(Alphabet.of_characters, "a\udfff"),
+            "no character": partial(Alphabet.of_characters, ""),
+        }
+    )

@@ -5,6 +5,7 @@ import pytest
 
 from estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
 from estimators.decoding.hashed.growth.branches import Branches
+from tests.support.messages import PinMessages
 
 TWO = Alphabet.of_characters("ab")
 
@@ -41,8 +42,5 @@ def test_evidence_changes_the_odds_by_the_ratio_of_normal_densities():
         assert np.exp(log_probability) == pytest.approx(odds / (1 + odds))
 
 
-def test_a_step_with_too_many_prefixes_is_refused():
-    with pytest.raises(
-        ValueError, match=r"to 3 bytes from 0, must give at most 1000 prefixes, got more than 1000; name"
-    ):
-        Branches.root().grown(3, any_text(), 1000)
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages({"a step with too many prefixes": lambda: Branches.root().grown(3, any_text(), 1000)})

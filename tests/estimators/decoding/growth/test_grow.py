@@ -8,6 +8,7 @@ from estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
 from estimators.decoding.hashed.growth.grow import FoundTexts, grow
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from tests.support.estimators.simulation import generator, zipf_counts
+from tests.support.messages import PinMessages
 
 pytestmark = pytest.mark.slow
 
@@ -121,19 +122,13 @@ def test_nothing_is_found_where_all_texts_are_rare():
     assert found.unexplained == (1.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("counts", "rate", "message"),
-    [
-        (np.ones((2, 5), np.int64), 0.05, r"counts must have shape \(3, .*\), got \(2, 5\)"),
-        (
-            np.zeros((3, TREE.width), np.int64),
-            0.05,
-            "must have at least 1 report, got none on levels 1, 2, 3",
-        ),
-        (np.ones((3, TREE.width), np.int64), 0.0, r"rate must be in \(0, 1\), got 0.0"),
-        (np.ones((3, TREE.width), np.int64), 1.0, r"rate must be in \(0, 1\), got 1.0"),
-    ],
-)
-def test_bad_counts_and_rates_are_refused(counts, rate, message):
-    with pytest.raises(ValueError, match=message):
-        grow(counts, TREE, 1, LETTERS, rate)
+def test_messages(pin_messages: PinMessages) -> None:
+    ones = np.ones((3, TREE.width), np.int64)
+    pin_messages(
+        {
+            "counts of another shape": lambda: grow(np.ones((2, 5), np.int64), TREE, 1, LETTERS, 0.05),
+            "no reports": lambda: grow(0 * ones, TREE, 1, LETTERS, 0.05),
+            "rate is 0": lambda: grow(ones, TREE, 1, LETTERS, 0.0),
+            "rate is 1": lambda: grow(ones, TREE, 1, LETTERS, 1.0),
+        }
+    )

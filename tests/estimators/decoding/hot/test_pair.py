@@ -199,5 +199,5 @@ def test_one_report_still_gives_an_estimate():
 
 
 def test_counts_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match=r"bit_counts must have shape \(1, 16\)"):
+    with pytest.raises(ValueError, match="bit_counts"):
         decode_pair(np.ones((1, 12), np.int64), np.array([1]), MECHANISM)

@@ -129,7 +129,7 @@ def test_few_reports_still_give_an_estimate():
 
 
 def test_counts_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match=r"counts must have shape \(12,\)"):
+    with pytest.raises(ValueError, match="counts"):
         estimate_pair(np.ones(11, np.int64), MECHANISM)
 
 

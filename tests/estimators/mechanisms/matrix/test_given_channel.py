@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.matrix.given_channel import GivenChannel
+from tests.support.messages import PinMessages
 
 WORDS = 1 << 64
 SURVEY = np.array([[0.7, 0.1, 0.2], [0.2, 0.8, 0.3], [0.1, 0.1, 0.5]])
@@ -55,36 +57,24 @@ def test_impossible_report_does_not_affect_epsilon():
     )
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([0.5, 0.5], r"matrix must have at least 2 rows and 2 columns, got shape \(2,\)"),
-        ([[1.0, 1.0]], r"matrix must have at least 2 rows and 2 columns, got shape \(1, 2\)"),
-        ([[1.0], [0.0]], r"matrix must have at least 2 rows and 2 columns, got shape \(2, 1\)"),
-        ([[1.1, 0.5], [-0.1, 0.5]], r"matrix must hold probabilities in \[0, 1\], got 1.1"),
-        ([[math.nan, 0.5], [0.5, 0.5]], r"matrix must hold probabilities in \[0, 1\], got nan"),
-        ([[0.5, 0.5], [0.5, 0.4]], r"matrix must have columns that sum to 1 within 1e-09, got 0.9"),
-    ],
-)
-def test_non_stochastic_matrix_is_rejected(matrix, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        GivenChannel.from_matrix(np.array(matrix))
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), r"words must hold at least 2 tuples .*, got 0 of lengths \[\]"),
-        (((WORDS, 0),), r"words must hold at least 2 tuples .*, got 1 of lengths \[2\]"),
-        (((WORDS,), (WORDS,)), r"words must hold at least 2 tuples .*, got 2 of lengths \[1\]"),
-        (((WORDS, 0), (WORDS, 0, 0)), r"words must hold at least 2 tuples .*, got 2 of lengths \[2, 3\]"),
-        (((WORDS, 0), (5, 6)), r"words must be >= 0 and .*, got a least of 5 and a sum of 11"),
-        (
-            ((WORDS, 0), (WORDS + 1, -1)),
-            rf"words must be >= 0 and .*, got a least of -1 and a sum of {WORDS}",
-        ),
-    ],
-)
-def test_words_of_no_valid_channel_are_rejected(words, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        GivenChannel(words)
+def test_messages(pin_messages: PinMessages) -> None:
+    matrices: dict[str, list[object]] = {
+        "one dimension": [0.5, 0.5],
+        "one row": [[1.0, 1.0]],
+        "one column": [[1.0], [0.0]],
+        "a probability above 1": [[1.1, 0.5], [-0.1, 0.5]],
+        "a probability of nan": [[math.nan, 0.5], [0.5, 0.5]],
+        "a column that sums to 0.9": [[0.5, 0.5], [0.5, 0.4]],
+    }
+    words: dict[str, tuple[tuple[int, ...], ...]] = {
+        "no rows of words": (),
+        "one row of words": ((WORDS, 0),),
+        "one column of words": ((WORDS,), (WORDS,)),
+        "rows of other lengths": ((WORDS, 0), (WORDS, 0, 0)),
+        "words that do not sum to 2^64": ((WORDS, 0), (5, 6)),
+        "negative words": ((WORDS, 0), (WORDS + 1, -1)),
+    }
+    pin_messages(
+        {what: partial(GivenChannel.from_matrix, np.array(matrix)) for what, matrix in matrices.items()}
+        | {what: partial(GivenChannel, rows) for what, rows in words.items()}
+    )

@@ -2,10 +2,12 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from tests.support.messages import PinMessages
 
 WORDS = 1 << 32
 
@@ -33,23 +35,16 @@ def test_parameters_have_the_shape():
     assert (mechanism.name, mechanism.shape, mechanism.bits) == ("one-hot-pair", (3, 4), 16)
 
 
-@pytest.mark.parametrize(
-    ("buckets", "hot", "flip", "columns", "message"),
-    [
-        (2040, 1, 0, 51, "pairs of values must be at most 2000, got 2040"),
-        (12, 1, 0, 5, "columns must be at least 2 and divide buckets = 12 into at least 2 rows, got 5"),
-        (12, 1, 0, 1, "columns must be at least 2 and divide buckets = 12 into at least 2 rows, got 1"),
-        (12, 1, 0, 12, "columns must be at least 2 and divide buckets = 12 into at least 2 rows, got 12"),
-        (12, 2, 0, 3, "hot must be 1 and flip_threshold 0 for pairs, got 2 and 0"),
-        (12, 1, 9, 3, "hot must be 1 and flip_threshold 0 for pairs, got 1 and 9"),
-    ],
-)
-def test_other_shapes_are_refused(buckets, hot, flip, columns, message):
-    with pytest.raises(ValueError, match=message):
-        OneHotPair(buckets, hot, flip, WORDS // 4, WORDS // 2, columns)
+def test_messages(pin_messages: PinMessages) -> None:
+    def shape(buckets: int, hot: int, flip: int, columns: int) -> OneHotPair:
+        return OneHotPair(buckets, hot, flip, WORDS // 4, WORDS // 2, columns)
 
-
-@pytest.mark.parametrize("epsilon", [0, 17, math.nan])
-def test_epsilon_out_of_range_is_refused(epsilon):
-    with pytest.raises(ValueError, match=r"epsilon must be in \[1e-06, 16.0\], got|\[1e-06, 16\], got"):
-        OneHotPair.from_epsilon(2, 2, epsilon)
+    pin_messages(
+        {"too many pairs of values": lambda: shape(2040, 1, 0, 51)}
+        | {f"columns is {each}": partial(shape, 12, 1, 0, each) for each in (5, 1, 12)}
+        | {
+            "two hot bits": lambda: shape(12, 2, 0, 3),
+            "a permanent response": lambda: shape(12, 1, 9, 3),
+        }
+        | {f"epsilon is {each}": partial(OneHotPair.from_epsilon, 2, 2, each) for each in (0, 17, math.nan)}
+    )

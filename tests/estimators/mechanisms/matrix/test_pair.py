@@ -2,15 +2,16 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.matrix.pair import PairKRR
 from tests.estimators.mechanisms.test_krr import within, words_of, worst_ratio
+from tests.support.messages import PinMessages
 
 WORDS = 1 << 64
 
@@ -44,16 +45,6 @@ def test_epsilon_is_at_most_the_sum_of_those_declared(k1, k2, one, other):
     assert mechanism.epsilon > max(field.epsilon for field in mechanism.fields)
 
 
-def test_too_many_cells_are_refused():
-    with pytest.raises(ValueError, match="pairs of values must be at most 2000, got 40 times 51 = 2040"):
-        PairKRR.from_epsilons(40, 51, 1, 1)
-
-
-def test_too_large_an_epsilon_of_both_is_refused():
-    with pytest.raises(ValueError, match=r"epsilon of both fields together must be in \(0, 16\], got 17"):
-        PairKRR.from_epsilons(5, 4, 8, 9)
-
-
 def test_parameters_name_both_fields():
     first, second = KRR(3, WORDS // 2), KRR(4, WORDS // 3)
     assert PairKRR(first, second).parameters() == {
@@ -63,3 +54,12 @@ def test_parameters_name_both_fields():
         "second_k": 4,
         "second_threshold": WORDS // 3,
     }
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    pin_messages(
+        {
+            "too many pairs of values": partial(PairKRR.from_epsilons, 40, 51, 1, 1),
+            "an epsilon of both fields above 16": partial(PairKRR.from_epsilons, 5, 4, 8, 9),
+        }
+    )
