@@ -65,9 +65,7 @@ def test_messages(pin_messages: PinMessages) -> None:
     """Each parameter that differs is named, with both values."""
     for here, there in DIFFERING.values():
         assert here.fingerprint != there.fingerprint
-    pin_messages(
-        {f"{what} differs": partial(shown, here, there) for what, (here, there) in DIFFERING.items()}
-    )
+    pin_messages({what: partial(shown, here, there) for what, (here, there) in DIFFERING.items()})
 
 
 def test_grace_does_not_differ() -> None:

@@ -116,13 +116,12 @@ def bad_files(folder: Path) -> Mapping[str, Path]:
 
 def test_messages_about_files(tmp_path: Path, authority: Authority, pin_messages: PinMessages) -> None:
     """A pipe without a writer does not block; what may be a secret is not shown."""
-    issued = authority.issue("client", client=True)
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    certificate.write_bytes(issued.certificate_file.read_bytes())
-    key.write_bytes(issued.key_file.read_bytes())
-    other = tmp_path / "other.pem"
-    other.write_bytes(authority.issue("other", client=True).key_file.read_bytes())
-    bad, absent, text = bad_files(tmp_path), tmp_path / "hunter2", tmp_path / "text"
+    for name in ("one", "two"):
+        issued = authority.issue(name, client=True)
+        issued.certificate_file.rename(tmp_path / f"{name}.crt")
+        issued.key_file.rename(tmp_path / f"{name}.key")
+    certificate, key, other = (tmp_path / name for name in ("one.crt", "one.key", "two.key"))
+    bad, text = bad_files(tmp_path), tmp_path / "text"
     text.write_bytes(b"no PEM")
     fields: dict[str, Callable[[Path], Security]] = {
         "ca_file": lambda path: Security(ca_file=path),
@@ -133,8 +132,8 @@ def test_messages_about_files(tmp_path: Path, authority: Authority, pin_messages
     cases = {f"ca_file is bad: {what}": Security(ca_file=path) for what, path in bad.items()}
     cases |= {f"{field} is empty": secured(bad["empty"]) for field, secured in fields.items()}
     cases |= {
-        "ca_file is absent": Security(ca_file=absent),
-        "password_file is absent": Security(username="a", password_file=absent),
+        "ca_file is absent": Security(ca_file=tmp_path / "absent"),
+        "password_file is absent": Security(username="a", password_file=tmp_path / "hunter2"),
         "password_file is no name": Security(username="a", password_file=Path("x" * 300)),
         "ca_file is no PEM": Security(ca_file=text),
         "the key is of another certificate": Security(certificate_file=certificate, key_file=other),

@@ -299,8 +299,7 @@ def test_edge_away_at_the_start(tmp_path, caplog, pin_messages: PinMessages) -> 
             assert rows(server) == (7, 1)
         assert producer.reasons_not_ready() == []
     pin_messages({"no edge answers": lambda: reasons})
-    away, again = [each for each in logged(caplog) if each.name == edge_delivery.__name__]
-    assert str(port) in away.getMessage()
+    assert len([each for each in logged(caplog) if each.name == edge_delivery.__name__]) == 2
 
 
 def test_packs_fit_uploads(make, server):
