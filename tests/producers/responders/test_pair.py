@@ -108,18 +108,18 @@ def test_a_value_that_is_no_bucket_is_refused():
 def test_messages(pin_messages: PinMessages) -> None:
     """`record` and `report` say the same of one value; `report` adds how to give several."""
     items = {
-        "a text": "canary",
-        "a dict of two texts": {"carrier": "canary", "origin": "JFK"},
-        "a dict of one text": {"canary": "JFK"},
-        "a set": {"canary", "JFK"},
-        "one text": ["canary"],
-        "one text, in a tuple": ("canary",),
-        "three texts": ("canary", "JFK", "SFO"),
-        "a text and a number": ("canary", 9),
-        "a number and a text": [9, "canary"],
-        "bytes and a text": [b"canary", "JFK"],
+        "a text": "canary-7391",
+        "a dict of two texts": {"carrier": "canary-7391", "origin": "JFK"},
+        "a dict of one text": {"canary-7391": "JFK"},
+        "a set": {"canary-7391", "JFK"},
+        "one text": ["canary-7391"],
+        "one text, in a tuple": ("canary-7391",),
+        "three texts": ("canary-7391", "JFK", "SFO"),
+        "a text and a number": ("canary-7391", 9),
+        "a number and a text": [9, "canary-7391"],
+        "bytes and a text": [b"canary-7391", "JFK"],
     }
-    reported = {"a text": "canary", "an array": np.array([["canary", "JFK"]])}
+    reported = {"a text": "canary-7391", "an array": np.array([["canary-7391", "JFK"]])}
     pin_messages(
         {what: partial(value_rule(collection()).checked, item) for what, item in items.items()}
         | {f"{what}, to report": partial(responder().prepare, each, None) for what, each in reported.items()}

@@ -89,7 +89,7 @@ def test_single_above_the_budget_is_refused_before_it_is_queued(randomization):
 
 
 def test_messages(randomization: Randomization, pin_messages: PinMessages) -> None:
-    pin_messages({"the collection is unknown": lambda: randomization.submissions("canary", "AA", None)})
+    pin_messages({"the collection is unknown": lambda: randomization.submissions("canary-7391", "AA", None)})
 
 
 def test_singles_of_one_collection_are_one_submission(randomization):
