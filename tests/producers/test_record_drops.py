@@ -78,7 +78,7 @@ def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monk
         for thread in threads:
             thread.start()
         time.sleep(1.0)
-        with pytest.raises(DeliveryError, match="reports were dropped since the last flush"):
+        with pytest.raises(DeliveryError, match="reports"):
             target.close()
         for thread in threads:
             thread.join()
