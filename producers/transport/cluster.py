@@ -31,7 +31,7 @@ def _split(address: str) -> tuple[str, int]:
     match = _ADDRESS.fullmatch(address)
     if match is None or not 1 <= int(match[3]) <= 65535:
         shown = f"…@{address.rpartition('@')[2]}" if "@" in address else address  # it may hold a password
-        raise ValueError(f"bootstrap_servers must be HOST:PORT with a port in [1, 65535], got '{shown}'")
+        raise ValueError(f"bootstrap_servers must be HOST:PORT with a port in [1, 65535], got {shown!r}")
     return match[1] or match[2], int(match[3])
 
 
@@ -73,7 +73,7 @@ class Cluster:
         for host, _ in self.addresses():
             if self.security is None and not (self.allow_plaintext or is_loopback(host)):
                 raise PlaintextError(
-                    f"bootstrap_servers is another machine ({host}) and the connection is not encrypted: "
+                    f"bootstrap_servers names another machine ({host}) and the connection is not encrypted: "
                     "give security (TLS), or allow_plaintext: true if the network between is trusted"
                 )
 

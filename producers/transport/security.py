@@ -100,7 +100,7 @@ class Security:
         if self.username is not None and _USERNAME.fullmatch(self.username) is None:
             raise ValueError(
                 "username must have 1 to 255 characters of A-Z a-z 0-9 . _ @ + / : - (the given one is not "
-                f"shown: it may be the password), got {len(self.username)} characters"
+                f"shown: it may be the password), got {len(self.username)}"
             )
         if self.password == "":
             raise ValueError("the password must not be empty")

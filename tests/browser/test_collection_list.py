@@ -21,7 +21,8 @@ from estimators.mechanisms.square_wave import SquareWave
 from producers.budget.allowance import Allowance, Budget
 from tests.support.edge.browser.expected import entry, plain_entry, signing_key
 from tests.support.edge.browser.lists import allowances
-from tests.support.edge.browser.node import JavaScriptError, asked, run
+from tests.support.edge.browser.node import Asked, JavaScriptError, asked, run
+from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 
 KEY = signing_key()
@@ -60,8 +61,7 @@ def test_list_that_is_not_signed_by_the_pinned_key_is_refused(javascript, change
         answer = ["<h1>Please log in</h1>"]
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("list", body=json.dumps(answer), publicKey=key)
-    message = "list not signed by publicKey, base64 of 32 bytes: deniable edge --show-key"
-    assert caught.value.args == ("DeniableError", "signature", message)
+    assert caught.value.args[:2] == ("DeniableError", "signature")
 
 
 def signed(text):
@@ -87,7 +87,7 @@ def signed(text):
 def test_signed_list_of_another_format_is_refused(javascript, text):
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("list", body=signed(text), publicKey=KEY.public_key)
-    assert caught.value.args == ("DeniableError", "unsupported", "the list is not supported")
+    assert caught.value.args[:2] == ("DeniableError", "unsupported")
 
 
 MECHANISMS = [
@@ -273,7 +273,7 @@ HASH, KEPT_HASH, NUMBER, PAIR, HOT, BIT_PAIR = (MECHANISMS[place] for place in (
 def test_parameter_that_would_reveal_more_is_not_supported(javascript, entry):
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("epsilon", entry=entry, limits=[math.pi])
-    assert caught.value.args == ("DeniableError", "unsupported", "collection c is not supported")
+    assert caught.value.args[:2] == ("DeniableError", "unsupported")
 
 
 LIMITED = Allowance(Collection("c", KRR_5, ("a", "b", "c", "d", "e")), Budget(3.5, 1e-6, 86400), 2)
@@ -287,7 +287,20 @@ def without(entry, name):
 def unsupported(javascript, entry):
     with pytest.raises(JavaScriptError) as caught:
         javascript.ask("epsilon", entry=entry, limits=[1.0])
-    assert caught.value.args == ("DeniableError", "unsupported", "collection c is not supported")
+    assert caught.value.args[:2] == ("DeniableError", "unsupported")
+
+
+def test_messages(javascript: Asked, pin_messages: PinMessages) -> None:
+    unlimited = without(entry(LIMITED, KEY), "window_seconds")
+    pin_messages(
+        {
+            "the list is signed by another key": lambda: javascript.ask("list", body=body(), publicKey=""),
+            "the list has no format": lambda: javascript.ask(
+                "list", body=signed("{}"), publicKey=KEY.public_key
+            ),
+            "a collection has no window": lambda: javascript.ask("epsilon", entry=unlimited, limits=[1.0]),
+        }
+    )
 
 
 @pytest.mark.parametrize("name", ["window_seconds", "grace_seconds", "reports_per_window"])

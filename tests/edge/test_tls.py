@@ -2,6 +2,8 @@
 
 import socket
 import ssl
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from edge.tls import TlsFiles, TlsFilesError
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.edge.served import served
 from tests.support.edge.uploads import post, upload
+from tests.support.messages import PinMessages
 
 
 @pytest.fixture
@@ -42,21 +45,20 @@ def ask(edge, authority):
         return name, secured.recv(4096)[:12]
 
 
-def test_files_that_cannot_be_used(authority, tmp_path):
-    one, two = authority.issue("one", server=True), authority.issue("two", server=True)
-    empty = tmp_path / "empty.pem"
-    empty.touch()
-    for certificate, key, said in (
-        (tmp_path / "absent.pem", one.key_file, "certificate_file .*absent.pem: No such file or directory"),
-        (one.certificate_file, two.key_file, "is not the key of certificate_file"),
-        (
-            empty,
-            one.key_file,
-            "must have PEM: a certificate with its chain, and its private key, not encrypted",
-        ),
-    ):
-        with pytest.raises(TlsFilesError, match=said):
-            TlsFiles(certificate, key)
+def test_messages(authority: Authority, tmp_path: Path, pin_messages: PinMessages) -> None:
+    for name in ("one", "two"):
+        issued = authority.issue(name, server=True)
+        issued.certificate_file.rename(tmp_path / f"{name}.crt")
+        issued.key_file.rename(tmp_path / f"{name}.key")
+    (tmp_path / "empty.crt").touch()
+    pairs = {
+        "the certificate is absent": ("absent.crt", "one.key"),
+        "the key is of another certificate": ("one.crt", "two.key"),
+        "the certificate is empty": ("empty.crt", "one.key"),
+    }
+    pin_messages(
+        {what: partial(TlsFiles, *(tmp_path / each for each in pair)) for what, pair in pairs.items()}
+    )
 
 
 def test_plain_client_of_a_tls_port_is_closed(authority):

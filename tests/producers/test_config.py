@@ -1,5 +1,7 @@
 """Valid and invalid settings of a producer."""
 
+import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from producers.budget.allowance import Allowance
 from producers.config import ProducerConfig
 from producers.transport.cluster import PlaintextError
 from producers.transport.security import Security
+from tests.support.messages import PinMessages
 
 LATENCY = Allowance(Collection("latency", KRR.from_epsilon(1000, 1.0)), None)
 GIVEN = {
@@ -29,35 +32,28 @@ def test_defaults_match_the_collection_file():
 
 def test_plaintext_to_other_machines_needs_permission():
     elsewhere = GIVEN | {"bootstrap_servers": "127.0.0.1:9092,kafka:9092"}
-    with pytest.raises(PlaintextError, match=r"another machine \(kafka\)"):
+    with pytest.raises(PlaintextError, match="kafka"):
         ProducerConfig(**elsewhere)
     assert ProducerConfig(**elsewhere, allow_plaintext=True).cluster.addresses()[1] == ("kafka", 9092)
     secured = ProducerConfig(**elsewhere, security=Security())
     assert secured.cluster.security == Security()
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("partitions", 0, "partitions must be in [1, 1000], got 0"),
-        ("partitions", 1001, "partitions must be in [1, 1000], got 1001"),
-        ("pack_reports", 0, "pack_reports must be in [1, 1000000], got 0"),
-        ("pack_reports", 1_000_001, "pack_reports must be in [1, 1000000], got 1000001"),
-        ("pack_seconds", 0, "pack_seconds must be in (0, 3600], got 0"),
-        ("pack_seconds", 3601, "pack_seconds must be in (0, 3600], got 3601"),
-        ("pack_seconds", float("nan"), "pack_seconds must be in (0, 3600], got nan"),
-        ("outbox_bytes", 999_999, "outbox_bytes must be in [1000000, inf), got 999999"),
-        ("block_milliseconds", -0.1, "block_milliseconds must be in [0, 3600000], got -0.1"),
-        ("block_milliseconds", 3_600_001, "block_milliseconds must be in [0, 3600000], got 3600001"),
-        ("connect_seconds", 0, "connect_seconds must be in (0, 3600], got 0"),
-        (
-            "allowances",
-            (LATENCY, LATENCY),
-            "names of collections must be distinct, got latency twice",
-        ),
-    ],
-)
-def test_out_of_range_parameters_are_refused(option, value, message):
-    with pytest.raises(ValueError, match="must be") as caught:
-        ProducerConfig(**GIVEN | {option: value})
-    assert str(caught.value) == message
+def test_messages(pin_messages: PinMessages) -> None:
+    options = [
+        ("partitions", 0),
+        ("partitions", 1001),
+        ("pack_reports", 0),
+        ("pack_reports", 1_000_001),
+        ("pack_seconds", 0),
+        ("pack_seconds", 3601),
+        ("pack_seconds", math.nan),
+        ("outbox_bytes", 999_999),
+        ("block_milliseconds", -0.1),
+        ("block_milliseconds", 3_600_001),
+        ("connect_seconds", 0),
+    ]
+    pin_messages(
+        {f"{name} is {value}": partial(ProducerConfig, **GIVEN | {name: value}) for name, value in options}
+        | {"a name twice": lambda: ProducerConfig(**GIVEN | {"allowances": (LATENCY, LATENCY)})}
+    )

@@ -1,5 +1,6 @@
 """The producer with a fake Kafka: refusals, sent packs and counters."""
 
+import logging
 import shutil
 import sqlite3
 import threading
@@ -13,7 +14,7 @@ from kafka.errors import KafkaTimeoutError
 
 from producers.budget.allowance import Allowance, Budget
 from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError, PartitionsError
+from producers.errors import ClosedError, DeliveryError, PartitionsError
 from producers.metrics.counters import Receipt
 from producers.pipeline import storing_thread
 from producers.randomization.secret import SecretError
@@ -21,6 +22,8 @@ from producers.responders import batch as parts
 from producers.storage.input_progress import InputProgress, get_progress
 from producers.storage.store import Store, StoreError
 from producers.wire import bit_rows, buckets, decode
+from tests.support.brokers.log_lines import logged, messages
+from tests.support.messages import PinMessages
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 
 CANARY = "canary-7391"
@@ -130,7 +133,7 @@ def test_untimely_reports_are_refused_uncharged(make, kafka):
 
 def test_refuses_clientless_report_above_the_budget(make, kafka):
     target = make(Allowance(LATENCY, Budget(0.5, 1e-6, 86_400)))
-    with pytest.raises(ValueError, match=r"^epsilon of one report to latency must be in \(0, 0.5\], its"):
+    with pytest.raises(ValueError, match="latency"):
         target.report("latency", 1, None)
     target.flush()
     assert kafka.sent == []
@@ -196,50 +199,25 @@ def test_unknown_values_are_counted_only_locally(make, caplog):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "error"),
     [
-        (("nobody", CANARY, None), ValueError, "collection must be one of carrier, latency, destination"),
-        (
-            ("carrier", 7391, None),
-            TypeError,
-            "values of carrier must be text, or a list, tuple or array of text, got int",
-        ),
-        (("carrier", ["AA", 7391], None), TypeError, "values of carrier must be text, got int; quote"),
-        (
-            ("latency", [1, float("nan"), "2"], None),
-            TypeError,
-            "values of latency must be integers, got str;",
-        ),
-        (("destination", [CANARY, 7391], None), TypeError, "values of destination must be text, got int;"),
-        (
-            ("carrier", ["AA", CANARY], [CANARY]),
-            ValueError,
-            "clients must be one for each value, got 1 for 2",
-        ),
-        (("destination", [CANARY], [7391]), TypeError, "clients must be text, got int"),
-        (
-            ("destination", [CANARY] * 3, [CANARY, CANARY, ""]),
-            ValueError,
-            "clients must not be empty, got an empty one at index 2",
-        ),
-        (("destination", CANARY, ""), ValueError, "clients must not be empty, got an empty one at index 0"),
-        (
-            ("carrier", ["AA", CANARY], None, -7391),
-            ValueError,
-            "at must be unix seconds in [0, 253402300799]",
-        ),
-        (
-            ("carrier", ["AA", CANARY], None, [1, 2, 3]),
-            ValueError,
-            "at must be one number or one for each of 2",
-        ),
+        (("nobody", CANARY, None), ValueError),
+        (("carrier", 7391, None), TypeError),
+        (("carrier", ["AA", 7391], None), TypeError),
+        (("latency", [1, float("nan"), "2"], None), TypeError),
+        (("destination", [CANARY, 7391], None), TypeError),
+        (("carrier", ["AA", CANARY], [CANARY]), ValueError),
+        (("destination", [CANARY], [7391]), TypeError),
+        (("destination", [CANARY] * 3, [CANARY, CANARY, ""]), ValueError),
+        (("destination", CANARY, ""), ValueError),
+        (("carrier", ["AA", CANARY], None, -7391), ValueError),
+        (("carrier", ["AA", CANARY], None, [1, 2, 3]), ValueError),
     ],
 )
-def test_wrong_arguments_are_refused_and_not_shown(make, kafka, arguments, error, message):
+def test_wrong_arguments_are_refused_and_not_shown(make, kafka, arguments, error):
     target = make()
     with pytest.raises(error) as caught:
         target.report(*arguments)
-    assert str(caught.value).startswith(message)
     assert CANARY not in str(caught.value)
     assert "7391" not in str(caught.value)
     target.flush()
@@ -255,7 +233,7 @@ def test_report_after_close_is_refused(make, kafka):
     assert kafka.closed == 1
     target.close()
     for call in (lambda: target.report("carrier", "AA", None), target.flush):
-        with pytest.raises(RuntimeError, match=r"^the producer is closed$"):
+        with pytest.raises(ClosedError):
             call()
     assert target.counters().acknowledged == {"carrier": 1}
 
@@ -300,52 +278,39 @@ def test_threads_neither_lose_nor_double_reports(make, kafka):
     assert len({pack.pack_id for pack in sent}) == len(sent)
 
 
-def test_reports_wait_for_kafka(make, kafka, tmp_path):
+def test_reports_wait_for_kafka(make, kafka, pin_messages: PinMessages) -> None:
     kafka.refuses = KafkaTimeoutError("no metadata")
     target = make()
     assert target.report("latency", [1, 2, 3], None) == Receipt(stored=3)
-    with pytest.raises(
-        DeliveryError,
-        match=r"^not all was acknowledged within 0.5 s; the broker did not take a pack: no answer in time; "
-        rf"1 pack is kept in {tmp_path} and will be sent later$",
-    ):
-        target.flush(timeout=0.5)
+    pin_messages({"the broker takes no pack": lambda: target.flush(timeout=0.5)})
     assert target.counters().backlog.packs == 1
     kafka.refuses = None
     target.flush()
     assert target.counters().acknowledged == {"latency": 3}
 
 
-def test_next_producer_resends_unacknowledged_packs(make, kafka, tmp_path):
+def test_next_producer_resends_unacknowledged_packs(make, kafka, pin_messages: PinMessages) -> None:
     """The same record, pack id included, to the same partition."""
     kafka.acknowledges = False
     first = make()
     first.report("latency", [1, 2, 3], None)
-    with pytest.raises(
-        DeliveryError,
-        match=r"^not all was acknowledged within 0\.2 s; "
-        rf"1 pack is kept in {tmp_path} and will be sent by the next producer with it$",
-    ):
-        first.close(timeout=0.2)
+    pin_messages({"no pack is acknowledged": lambda: first.close(timeout=0.2)})
     kafka.acknowledges = True
     make().flush()
     assert len(kafka.sent) == 2
     assert kafka.sent[0] == kafka.sent[1]
 
 
-def test_wrong_topic_is_reported_at_once_and_nothing_is_sent(make, kafka, monkeypatch):
+def test_wrong_topic_is_reported_at_once_and_nothing_is_sent(
+    make, kafka, monkeypatch, pin_messages: PinMessages
+) -> None:
     def refuse(*_):
         raise PartitionsError("topic reports must have 4 partitions, got 3")
 
     monkeypatch.setattr(storing_thread, "connect", refuse)
     target = make()
     target.report("latency", [1, 2, 3], None)
-    for call in (target.flush, target.close):
-        with pytest.raises(
-            DeliveryError,
-            match=r"^topic reports must have 4 partitions, got 3; 1 pack is kept in .* be sent ",
-        ):
-            call()
+    pin_messages({"flushed": target.flush, "closed": target.close})
     assert kafka.sent == []
 
 
@@ -358,7 +323,7 @@ def test_full_outbox_drops_and_counts_reports(make, kafka):
     assert 300_000 < total.stored <= 500_000
     kafka.acknowledges = True
     kafka.acknowledge()
-    with pytest.raises(DeliveryError, match=rf"^{total.dropped} reports were dropped since the last flush$"):
+    with pytest.raises(DeliveryError, match=str(total.dropped)):
         target.flush()
     target.flush()
     assert target.report("latency", 1, None) == Receipt(stored=1)
@@ -388,7 +353,7 @@ def test_report_blocks_no_longer_than_configured(make, kafka, tmp_path, monkeypa
     held.execute("ROLLBACK")
     held.close()
     wait_until(lambda: target.counters().stored.get("latency", 0) == 1 + receipt.pending)
-    with pytest.raises(DeliveryError, match=f"{receipt.dropped} reports were dropped"):
+    with pytest.raises(DeliveryError, match=str(receipt.dropped)):
         target.flush()
     assert sum(pack.reports for pack in packs(kafka)) == 1 + receipt.pending
 
@@ -410,12 +375,13 @@ def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkey
     target.flush()
     held = lock(tmp_path)
     assert target.report("latency", [3, 4, 5], None) == Receipt(pending=3)
-    with pytest.raises(DeliveryError, match=r"3 reports were dropped"):
+    with pytest.raises(DeliveryError, match="3"):
         target.close(0.1)
     held.execute("ROLLBACK")
     held.close()
     assert sum(pack.reports for pack in packs(kafka)) == 2
-    assert caplog.text.count("another process has locked it") == 1
+    (warning,) = [each for each in logged(caplog) if each.levelno == logging.ERROR]
+    assert str(tmp_path / "producer.sqlite") in warning.getMessage()
 
 
 def test_input_progress_is_stored_with_reports(make, tmp_path, kafka):
@@ -435,7 +401,7 @@ def test_input_progress_is_stored_with_reports(make, tmp_path, kafka):
     store.close()
     kafka.acknowledges = True
     kafka.acknowledge()
-    with pytest.raises(DeliveryError, match="600000 reports were dropped"):
+    with pytest.raises(DeliveryError, match="600000"):
         target.flush()
 
 
@@ -466,49 +432,51 @@ def test_briefly_locked_store_keeps_new_reports(make, kafka, tmp_path):
 def test_refuses_another_secret_and_a_readable_store(make, tmp_path):
     make().close()
     (tmp_path / "secret").write_bytes(b"x" * 32)
-    with pytest.raises(SecretError, match=r"^.* was used with"):
+    with pytest.raises(SecretError):
         make()
     (tmp_path / "producer.sqlite").chmod(0o644)
-    with pytest.raises(StoreError, match="mode must be 0600"):
+    with pytest.raises(StoreError, match=str(tmp_path)):
         make()
 
 
-def test_producer_is_not_ready_while_packs_wait_unacknowledged(make, kafka, monkeypatch):
+def test_producer_is_not_ready_while_packs_wait_unacknowledged(
+    make, kafka, monkeypatch, pin_messages: PinMessages
+) -> None:
     kafka.acknowledges = False
     target = make(pack_seconds=0.05, timing=ProducerTiming(stall=0.2, retry=(0.01,)))
     time.sleep(0.3)
     assert target.reasons_not_ready() == []  # nothing waits
     target.report("latency", [1, 2, 3], None)
     wait_until(target.reasons_not_ready)
-    assert target.reasons_not_ready() == ["1 pack waits in the outbox: nothing was acknowledged for 0 s"]
+    pin_messages({"a pack waits": lambda: "\n".join(target.reasons_not_ready())})
     kafka.acknowledges = True
     kafka.acknowledge()
     wait_until(lambda: not target.reasons_not_ready())
 
 
-def test_deleted_folder_is_noticed_before_anything_is_stored(make, tmp_path):
+def test_deleted_folder_is_noticed_before_anything_is_stored(
+    make, tmp_path, pin_messages: PinMessages
+) -> None:
     folder = tmp_path / "data"
     target = make(data_dir=folder)
     assert target.report("latency", [1, 2], None).stored == 2
     shutil.rmtree(folder)
     receipt = target.report("latency", [1, 2, 3], None)
     assert (receipt.stored, receipt.dropped) == (0, 3)
-    assert "was deleted, moved or replaced" in receipt.why_dropped
-    (reason,) = target.reasons_not_ready()
-    assert reason.startswith("reports are dropped: ")
-    assert "was deleted, moved or replaced" in reason
-    with pytest.raises(DeliveryError, match="was deleted, moved or replaced"):
+    assert receipt.why_dropped in target.reasons_not_ready()[0]
+    pin_messages({"the folder was deleted": lambda: "\n".join(target.reasons_not_ready())})
+    with pytest.raises(DeliveryError, match=str(folder)):
         target.close(timeout=1)
     assert not folder.exists()
 
 
-def test_error_of_the_application_is_not_hidden(make, kafka, caplog):
+def test_error_of_the_application_is_not_hidden(make, kafka, caplog, pin_messages: PinMessages) -> None:
     """Leaving `with` because of an error raises that error alone; what closing finds is logged."""
     kafka.acknowledges = False
     with pytest.raises(KeyError) as caught:
         fail_within(make(), timeout=0.1)
     assert caught.value.__context__ is None
-    assert "closed while handling KeyError: not all was acknowledged within 0.1 s" in caplog.text
+    pin_messages({"closed because of an error": lambda: messages(caplog)[-1]})
 
 
 def fail_within(target, timeout):

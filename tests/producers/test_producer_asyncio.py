@@ -10,13 +10,13 @@ import pytest
 
 from producers.errors import ClosedError, DeliveryError
 from producers.wire import decode
+from tests.support.brokers.log_lines import messages
 
 pytestmark = pytest.mark.slow
 
 TICK_SECONDS = 0.01
 #: How long a thread of this machine may wait for the interpreter; far less than the calls under test wait.
 LONGEST_GAP_SECONDS = 0.9
-UNDELIVERED = r"^not all was acknowledged within 1 s; .*\d packs? (is|are) kept in "
 
 
 @asynccontextmanager
@@ -76,14 +76,14 @@ def test_coroutines_record_and_aflush_sends(make, kafka):
 
 
 @pytest.mark.parametrize("wait", ["aflush", "aclose"])
-def test_loop_runs_while_kafka_is_away(make, kafka, wait):
+def test_loop_runs_while_kafka_is_away(make, kafka, tmp_path, wait):
     kafka.acknowledges = False
     target = make()
 
     async def main():
         target.record("carrier", "AA")
         async with ticking():
-            with pytest.raises(DeliveryError, match=UNDELIVERED):
+            with pytest.raises(DeliveryError, match=str(tmp_path)):
                 await getattr(target, wait)(timeout=1)
 
     asyncio.run(main())
@@ -128,7 +128,7 @@ def test_error_in_async_with_is_not_hidden(make, kafka, monkeypatch, caplog):
 
     with pytest.raises(KeyError, match="of the application"):
         asyncio.run(main())
-    assert "closed while handling KeyError: not all was acknowledged within 1 s" in caplog.text
+    assert "KeyError" in messages(caplog)[-1]
 
 
 def test_cancelled_aflush_leaves_the_producer_usable(make, kafka):

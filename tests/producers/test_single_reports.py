@@ -15,6 +15,7 @@ from producers.pipeline.queueing.submission import SingleReport
 from producers.pipeline.transactions import StoreTransactions
 from producers.storage.outbox import Outbox
 from producers.wire import decode
+from tests.support.messages import PinMessages
 from tests.support.processes import wait_until
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 
@@ -142,21 +143,21 @@ def test_late_single_is_refused_alone(make, kafka):
     assert target.counters().refused == {("carrier", "too_late"): THREADS // 2}
 
 
-def test_drop_reaches_every_call(make, kafka, monkeypatch):
+def test_drop_reaches_every_call(make, kafka, monkeypatch, pin_messages: PinMessages) -> None:
     """The outbox has no room for any of them."""
-    target = make()
+    target, reasons = make(), set()
     with monkeypatch.context() as full:
         full.setattr(Outbox, "room", lambda _: 0)
 
         def work(number):
             receipt = target.report("latency", number, None, 60)
-            assert (receipt, receipt.why_dropped) == (Receipt(dropped=1), "the outbox is full")
+            assert receipt == Receipt(dropped=1)
+            reasons.add(receipt.why_dropped)
 
         in_threads(work)
     assert target.counters().dropped == {"latency": THREADS}
     assert target.report("latency", 5, None, 60) == Receipt(stored=1)
-    with pytest.raises(DeliveryError, match=rf"^{THREADS} reports were dropped since the last flush$"):
-        target.flush()
+    pin_messages({"the outbox is full": lambda: "\n".join(reasons), "flushed": target.flush})
 
 
 @pytest.mark.parametrize("at", [True, "5", float("nan"), -1])
@@ -203,8 +204,9 @@ def test_dead_thread_releases_all_callers(make, kafka, monkeypatch, where):
 
     in_threads(work)
     assert time.monotonic() - began < 20
-    assert raised == ["the storing thread died of KeyError; its traceback is on stderr"] * THREADS
-    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError"):
+    assert len(raised) == THREADS
+    (death,) = set(raised)
+    with pytest.raises(DeliveryError, match=death):
         target.close()
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from producers import wire
 from producers.transport.uploads.frame import encode_frame
 from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
 from relay import control
-from relay.control import ControlError, Intake, decode_control, encode_marker, encode_settings
+from relay.control import Intake, decode_control, encode_marker, encode_settings
 from relay.fold import Fold, Start
 from relay.recovery import NO_SETTINGS, Position
+from tests.support.messages import PinMessages
 from tests.support.relay.logs import (
     BEGIN,
     KEYS,
@@ -264,10 +266,37 @@ def test_window_full():
     assert batch.outcomes.rejected_reports == {(SHORT.fingerprint, BEGIN, "window_full"): 10}
 
 
-def test_relay_with_another_secret_refuses_the_partition():
-    fold = Fold(PARTITION, OTHER_KEYS, Start(0))
-    with pytest.raises(ControlError, match="partition 1: its settings were written with another secret"):
-        fold.apply(0, 0, encode_settings(KEYS, PARTITION, settings_of(SHORT)))
+def test_messages(monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages) -> None:
+    stranger = Fold(PARTITION, OTHER_KEYS, Start(0))
+    settings = encode_settings(KEYS, PARTITION, settings_of(SHORT))
+    later = encode_settings(KEYS, PARTITION, settings_of(SHORT, fold_version=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(control, "VERSION", 2)
+        marker = encode_marker(KEYS, PARTITION)
+    sizes = ("batch_reports", 0), ("pack_reports", 0), ("shuffle_reports", -1)
+    invalid = {
+        "the window is 0": (1, 5, 1, 0, 3),
+        "the width is 1": (1, 1, 1, 20, 3),
+        "the mechanism is unknown": (9, 5, 1, 20, 3),
+        "the grace is below 0": (1, 5, 1, 20, -1),
+    }
+    commits = {
+        "a commit without metadata": "",
+        "a commit without fields": "{}",
+        "a commit of a later version": '{"v":2,"rewind":1,"ms":1,"settings":1}',
+        "a commit with a version that is text": '{"v":"1"}',
+    }
+    pin_messages(
+        {f"{name} is {value}": partial(settings_of, SHORT, **{name: value}) for name, value in sizes}
+        | {what: lambda each=each: settings_of(Intake(11, *each)) for what, each in invalid.items()}
+        | {what: partial(Position.of, 3, text) for what, text in commits.items()}
+        | {
+            "a relay with another secret": lambda: stranger.apply(0, 0, settings),
+            "a record of another partition": lambda: decode_control(KEYS, 0, settings),
+            "a record of a later version": lambda: decode_control(KEYS, PARTITION, marker),
+            "a fold of a later version": lambda: decode_control(KEYS, PARTITION, later),
+        }
+    )
 
 
 def test_settings_of_another_secret_change_nothing_later():
@@ -275,11 +304,6 @@ def test_settings_of_another_secret_change_nothing_later():
     fold.apply(0, 0, encode_settings(KEYS, PARTITION, settings_of(SHORT)))
     assert fold.apply(1, 0, encode_settings(OTHER_KEYS, PARTITION, settings_of(LONG, revision=9))) is None
     assert list(fold.intakes.current) == [SHORT.fingerprint]
-
-
-def test_control_records_of_another_partition_are_not_authentic():
-    with pytest.raises(ValueError, match="not authentic"):
-        decode_control(KEYS, 0, encode_marker(KEYS, PARTITION))
 
 
 def test_null_record_is_malformed():
@@ -322,35 +346,6 @@ def test_grace_of_a_window_that_has_begun_does_not_change():
     fold.apply(1, BEGIN * 1000, encode_settings(KEYS, PARTITION, settings_of(longer, revision=2)))
     assert fold.intakes.closes_ms(longer, BEGIN + 300) == (BEGIN + 323) * 1000
     assert fold.intakes.closes_ms(longer, BEGIN + 320) == (BEGIN + 440) * 1000
-
-
-@pytest.mark.parametrize("wrong", [{"batch_reports": 0}, {"pack_reports": 0}, {"shuffle_reports": -1}])
-def test_settings_out_of_range_are_refused(wrong):
-    with pytest.raises(ValueError, match="must be at least 1, shuffle_reports at least 0"):
-        settings_of(SHORT, **wrong)
-
-
-@pytest.mark.parametrize("wrong", [(1, 5, 1, 0, 3), (1, 1, 1, 20, 3), (9, 5, 1, 20, 3), (1, 5, 1, 20, -1)])
-def test_collections_out_of_range_are_refused(wrong):
-    with pytest.raises(ValueError, match="collection 000000000000000b has no valid width, window or grace"):
-        settings_of(Intake(11, *wrong))
-
-
-def test_records_of_newer_relays_stop_this_one(monkeypatch):
-    monkeypatch.setattr(control, "VERSION", 2)
-    marker = encode_marker(KEYS, PARTITION)
-    monkeypatch.undo()
-    with pytest.raises(ControlError, match="record version must be 1, got 2; upgrade this relay"):
-        decode_control(KEYS, PARTITION, marker)
-    settings = encode_settings(KEYS, PARTITION, settings_of(SHORT, fold_version=2))
-    with pytest.raises(ControlError, match="fold version must be 1, got 2; upgrade this relay"):
-        decode_control(KEYS, PARTITION, settings)
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"v":2,"rewind":1,"ms":1,"settings":1}', '{"v":"1"}'])
-def test_foreign_commit_is_refused(text):
-    with pytest.raises(ValueError, match="not one of this version"):
-        Position.of(3, text)
 
 
 @pytest.mark.parametrize("mechanism", wire.BUCKET_NUMBERS)

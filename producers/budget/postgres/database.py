@@ -55,7 +55,7 @@ class BudgetDatabase:
             is_here = host.startswith("/") or is_loopback(host)
             if not (is_here or self.allow_plaintext or given.get("sslmode") in VERIFIED):
                 raise PlaintextError(
-                    f"url is another machine ({host}), whose certificate is not verified: add "
+                    f"url names another machine ({host}), whose certificate is not verified: add "
                     "sslmode=verify-full, or allow_plaintext: true if the network between is trusted"
                 )
 

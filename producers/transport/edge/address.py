@@ -90,7 +90,7 @@ def _check(url: str) -> None:
     shown = f"…@{url.rpartition('@')[2]}" if "@" in url else url  # it may hold a password
     wrong = (
         f"deliver must be kafka, or the URL of an edge such as https://edge.example, without user, query and "
-        f"fragment, got '{shown}'"
+        f"fragment, got {shown!r}"
     )
     try:
         parts = urlsplit(url)

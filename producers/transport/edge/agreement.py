@@ -119,7 +119,7 @@ class EdgeAgreement:
     def _cannot_read(self, error: CollectionListError) -> None:
         """Keep what was known: nothing has been heard that changes it."""
         if str(error) != self._unreadable:
-            _log.info("parameters are not compared with the edge's: its list of collections, %s", error)
+            _log.info("parameters are not compared with the edge's list of collections: %s", error)
         self._unreadable = str(error)
         if self._edge.public_key is None:
             return

@@ -106,7 +106,7 @@ def unexpected(status: int, url: str) -> DeliveryError:
     if status == 503:
         return DeliveryError(f"the edge at {url} takes no uploads for now (503): see its /readyz")
     if status == 408 or status >= 500:
-        return DeliveryError(f"the edge at {url} fails ({status})")
+        return DeliveryError(f"the edge at {url} fails ({status}): see its log")
     return HopelessError(f"{url} does not answer as an edge does ({status}): {REMEDY}")
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
+from tests.support.messages import PinMessages
 
 KRR_MECHANISM = KRR.from_epsilon(100, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
@@ -35,27 +37,24 @@ def limit(rule, carried=0.0):
     return int(rule.limits(rule.levels(np.array([carried])))[0])
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "period_seconds", "message"),
-    [
-        (0, 1e-6, 60, r"^epsilon of a budget must be in \(0, inf\), got 0$"),
-        (math.nan, 1e-6, 60, r"^epsilon of a budget must be in \(0, inf\), got nan$"),
-        (1, 0, 60, r"^delta of a budget must be in \(0, 1\), got 0$"),
-        (1, 1e-6, 0, r"^period_seconds must be in \[1, 4294967296\), got 0$"),
-    ],
-)
-def test_budget_out_of_range_is_refused(epsilon, delta, period_seconds, message):
-    with pytest.raises(ValueError, match=message):
-        Budget(epsilon, delta, period_seconds)
-
-
-def test_changes_are_at_least_0_and_of_longitudinal_hashing():
-    with pytest.raises(ValueError, match=r"^changes of a budget must be at least 0, got -1$"):
-        Budget(1, 1e-6, 60, -1, "any")
-    with pytest.raises(
-        ValueError, match="changes of a budget need mechanism local-hash-longitudinal, got k-rr"
-    ):
-        allowance(KRR_MECHANISM, Budget(1, 1e-6, 60, 2, "any"))
+def test_messages(pin_messages: PinMessages) -> None:
+    hashing = Budget(1, 1e-6, 60, 2, "any")
+    pin_messages(
+        {f"epsilon is {each}": partial(Budget, each, 1e-6, 60) for each in (0, math.nan)}
+        | {
+            "delta is 0": lambda: Budget(1, 0, 60),
+            "the period is 0": lambda: Budget(1, 1e-6, 0),
+            "changes are below 0": lambda: Budget(1, 1e-6, 60, -1, "any"),
+            "changes of another mechanism": lambda: allowance(KRR_MECHANISM, hashing),
+            "one report is above the budget": lambda: allowance(
+                KRR_MECHANISM, Budget(0.5, 1e-6, 60)
+            ).check_own_clients(),
+        }
+        | {
+            f"reports_per_window is {each}": partial(allowance, KRR_MECHANISM, reports_per_window=each)
+            for each in (0, 65536)
+        }
+    )
 
 
 def test_budget_of_longitudinal_hashing_covers_the_changes_it_names():
@@ -77,12 +76,6 @@ def test_budget_of_longitudinal_hashing_covers_the_changes_it_names():
     assert rules[0].epsilon(3) == allowance(mechanism.response, alone).epsilon(3)
     for reports in (1, 2, 5, 50):
         assert any_change.epsilon(reports) <= reports * any_change.epsilon_per_report
-
-
-@pytest.mark.parametrize("number", [0, 65536])
-def test_reports_per_window_out_of_range_are_refused(number):
-    with pytest.raises(ValueError, match=rf"^reports_per_window must be in \[1, 65535\], got {number}$"):
-        allowance(KRR_MECHANISM, reports_per_window=number)
 
 
 @pytest.mark.all
@@ -173,7 +166,5 @@ def test_delta_is_that_of_the_budget_or_the_stated_one():
 def test_clientless_events_need_a_budget_of_one_report():
     allowance(KRR_MECHANISM, Budget(1.0, 1e-6, 60)).check_own_clients()
     allowance(KRR_MECHANISM, None).check_own_clients()
-    with pytest.raises(
-        ValueError, match=r"^epsilon of one report to answers must be in \(0, 0\.5\], its budget, got 1\.0$"
-    ):
+    with pytest.raises(ValueError, match="answers"):
         allowance(KRR_MECHANISM, Budget(0.5, 1e-6, 60)).check_own_clients()

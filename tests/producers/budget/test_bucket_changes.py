@@ -165,7 +165,7 @@ def test_row_of_a_length_between_is_refused(tmp_path):
     file.execute("UPDATE spending_1 SET spent = substr(spent, 1, length(spent) - 1)")
     file.commit()
     file.close()
-    with pytest.raises(StoreError, match="it is damaged"):
+    with pytest.raises(StoreError, match="producer"):
         charges.open(limited(1))
     charges.close()
 

@@ -1,6 +1,7 @@
 """What a budget of memoized reports holds for: `values: unchanged` or `any`."""
 
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -15,6 +16,7 @@ from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from producers.budget.allowance import UNLIMITED, Allowance, Budget
 from tests.edge.test_collection_list import VECTOR
+from tests.support.messages import PinMessages
 
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 KRR_4 = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
@@ -25,17 +27,22 @@ def rule(mechanism, epsilon, values, changes=None):
     return Allowance(Collection("a", mechanism, memoize=True), Budget(epsilon, 1e-6, 86_400, changes, values))
 
 
-@pytest.mark.parametrize("mechanism", [BLOOM, KRR_4, HASHED])
-def test_a_memoized_budget_says_what_it_holds_for(mechanism):
-    with pytest.raises(ValueError, match="must be any or unchanged: write values: any, so that"):
-        rule(mechanism, 8.0, None)
+def test_messages(pin_messages: PinMessages) -> None:
+    mechanisms = {"RAPPOR": BLOOM, "longitudinal k-RR": KRR_4, "longitudinal hashing": HASHED}
+    pin_messages(
+        {
+            f"a budget of {name} holds for unnamed values": partial(rule, each, 8.0, None)
+            for name, each in mechanisms.items()
+        }
+        | {
+            "changes of unnamed values": lambda: Budget(8.0, 1e-6, 60, 1, None),
+            "changes of unchanged values": lambda: Budget(8.0, 1e-6, 60, 1, "unchanged"),
+        }
+    )
+
+
+def test_a_budget_of_fresh_reports_holds_for_any_values():
     assert Allowance(Collection("a", KRR.from_epsilon(4, 1.0)), Budget(8.0, 1e-6, 60)).values == "any"
-
-
-@pytest.mark.parametrize("values", [None, "unchanged"])
-def test_changes_need_any_values(values):
-    with pytest.raises(ValueError, match="need values: any, got"):
-        Budget(8.0, 1e-6, 60, 1, values)
 
 
 @pytest.mark.parametrize(("mechanism", "budget", "most"), [(BLOOM, 8.0, 4), (KRR_4, 8.0, 7)])

@@ -18,6 +18,7 @@ from producers.config import ProducerConfig
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import SecretError, load_secret
 from producers.storage.store import Store, StoreError, check_identity
+from tests.support.messages import PinMessages
 
 NOW = 1_700_000_000
 DAY = 86400
@@ -159,32 +160,28 @@ def test_reading_writes_nothing(used, tmp_path):
     assert used.store.rows("SELECT name FROM sqlite_schema") == tables
 
 
-def test_unused_folder_is_reported_and_unchanged(tmp_path):
-    with pytest.raises(
-        StoreError,
-        match=r"none/producer\.sqlite: there is none; no producer has used this folder: run one, or",
-    ):
-        statements_of(config(tmp_path / "none", ANSWERS))
+def test_unused_folder_is_reported_and_unchanged(tmp_path: Path, pin_messages: PinMessages) -> None:
+    def read(folder: Path) -> None:
+        statements_of(config(folder, ANSWERS))
+
     (tmp_path / "producer.sqlite").touch(0o600)
-    with pytest.raises(StoreError, match="no producer has used this folder"):
-        statements_of(config(tmp_path, ANSWERS))
+    pin_messages(
+        {"no folder is there": lambda: read(tmp_path / "none"), "the store is empty": lambda: read(tmp_path)}
+    )
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("producer.sqlite", 0)]
 
 
 def test_unused_store_is_reported_and_unchanged(tmp_path):
     load_secret(tmp_path / "secret")
     with closing(Store(tmp_path)) as store:
-        with pytest.raises(
-            StoreError,
-            match=r"producer\.sqlite: there is none; no producer has used this folder: run one, or",
-        ):
+        with pytest.raises(StoreError):
             statements_of(config(tmp_path, ANSWERS))
         assert store.rows("SELECT digest FROM identity") == []
 
 
 def test_missing_secret_is_reported_not_created(used, tmp_path):
     (tmp_path / "data" / "secret").unlink()
-    with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):
+    with pytest.raises(SecretError):
         statements_of(config(tmp_path / "data", ANSWERS))
     assert not (tmp_path / "data" / "secret").exists()
 
@@ -192,7 +189,7 @@ def test_missing_secret_is_reported_not_created(used, tmp_path):
 def test_other_secret_is_refused(used, tmp_path):
     other = tmp_path / "other"
     load_secret(other)
-    with pytest.raises(SecretError, match=r"^.*data was used with"):
+    with pytest.raises(SecretError, match=str(tmp_path / "data")):
         statements_of(config(tmp_path / "data", ANSWERS, secret_file=other))
 
 
@@ -203,5 +200,5 @@ def test_given_secret_is_read(tmp_path):
         used.spend("anna", "answers", 1)
     with statements_of(config(tmp_path / "data", ANSWERS, secret_file=given)) as statements:
         assert statements.of("anna", NOW)["answers"].reports == 1
-    with pytest.raises(StoreError, match="Cannot operate on a closed database"):
+    with pytest.raises(StoreError):
         statements.of("anna", NOW)

@@ -18,6 +18,7 @@ from producers.metrics.counters import Receipt
 from producers.randomization.secret import SecretError
 from producers.storage.store import StoreError
 from producers.wire import decode
+from tests.support.brokers.log_lines import messages
 from tests.support.processes import wait_until
 from tests.support.producers.postgres_server import postgres_server
 
@@ -95,11 +96,9 @@ def test_reports_without_clients_need_no_database(pod, kafka):
     producer = pod(closed, block_milliseconds=200, pack_seconds=0.1)
     assert producer.report("carrier", ["AA"] * 5, None) == Receipt(stored=5)
     assert report(producer, 2) == Receipt(pending=2)
-    with pytest.raises(
-        DeliveryError, match=r"not all was acknowledged within 0.5 s; budget store 127.0.0.1:9"
-    ):
+    with pytest.raises(DeliveryError, match=r"127\.0\.0\.1:9"):
         producer.flush(0.5)
-    with pytest.raises(DeliveryError, match="2 reports were dropped since the last flush"):
+    with pytest.raises(DeliveryError, match="2 reports"):
         producer.close(0.1)
     assert sent(kafka) == 5
 
@@ -111,8 +110,9 @@ def test_reports_wait_for_the_database(pod, server, kafka, caplog):
     assert report(producer, 3) == Receipt(pending=3)
     assert wait_until(lambda: producer.counters().is_budget_store_away)
     (reason,) = producer.reasons_not_ready()
-    assert reason.startswith(f"clients cannot be charged: budget store 127.0.0.1:{server.port}/postgres: ")
-    assert caplog.text.count("reports of clients wait") == 1
+    place = f"127.0.0.1:{server.port}/postgres"
+    assert place in reason
+    assert len([each for each in messages(caplog) if place in each]) == 1
     server.start()
     producer.flush()
     assert sent(kafka) == 4
@@ -125,10 +125,11 @@ def test_reports_are_dropped_if_configured(pod, server, kafka):
     assert report(producer, 1) == Receipt(stored=1)
     server.kill()
     dropped = report(producer, 3)
-    assert (dropped, dropped.why_dropped[:12]) == (Receipt(dropped=3), "budget store")
+    assert dropped == Receipt(dropped=3)
+    assert f"127.0.0.1:{server.port}/postgres" in dropped.why_dropped
     server.start()
     assert wait_until(lambda: report(producer, 1) == Receipt(stored=1))
-    with pytest.raises(DeliveryError, match="dropped since the last flush"):
+    with pytest.raises(DeliveryError, match="reports"):
         producer.flush()
     assert sent(kafka) == 2
 
@@ -218,7 +219,7 @@ def test_another_secret_is_refused_at_the_start(pod, make, database, tmp_path):
     other = tmp_path / "other"
     other.touch(0o600)
     other.write_bytes(bytes(32))
-    with pytest.raises(SecretError, match=r"budget store .* was used with another secret"):
+    with pytest.raises(SecretError, match=database.shown):
         make(CARRIER, data_dir=tmp_path / "new", secret_file=other, budget_store=database)
 
 
@@ -227,12 +228,12 @@ def test_folder_that_charged_clients_is_not_taken_over(make, pod, database, tmp_
     alone = make(CARRIER, data_dir=tmp_path / "pod-0", secret_file=secret_file)
     report(alone, 1)
     alone.close()
-    with pytest.raises(StoreError, match="with budget_store they would get new budgets"):
+    with pytest.raises(StoreError, match="budget_store"):
         pod(database)
 
 
 def test_secret_file_is_required(make, database):
-    with pytest.raises(ValueError, match="secret_file must be given with budget_store"):
+    with pytest.raises(ValueError, match="secret_file"):
         make(CARRIER, budget_store=database)
 
 
@@ -251,8 +252,8 @@ def test_dead_charging_thread_is_reported(pod, database, monkeypatch, kafka):
         raise KeyError("canary")
 
     monkeypatch.setattr(PostgresBudgets, "load", die)
-    with pytest.raises(DeliveryError, match="the charging thread died of KeyError"):
+    with pytest.raises(DeliveryError, match="KeyError"):
         report(producer, 1)
-    with pytest.raises(DeliveryError, match="the charging thread died of KeyError"):
+    with pytest.raises(DeliveryError, match="KeyError"):
         producer.close()
     assert sent(kafka) == 0

@@ -3,17 +3,28 @@
 import copy
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 
 import pytest
 
 from producers.randomization import secret
 from producers.randomization.secret import Secret, SecretError, load_secret, read_secret, secret_of
 from tests.support.brokers.log_lines import messages
+from tests.support.messages import PinMessages
 
 
 def fingerprint(loaded):
     return loaded.function(b"test", 16).hexdigest()
+
+
+def a_secret(folder: Path, content: bytes = b"s" * 32, mode: int = 0o600) -> Path:
+    path = folder / "secret"
+    folder.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
 
 
 def test_missing_secret_is_created_and_kept(tmp_path):
@@ -27,13 +38,14 @@ def test_missing_secret_is_created_and_kept(tmp_path):
     assert fingerprint(load_secret(tmp_path / "another")) != fingerprint(first)
 
 
-def test_new_secret_is_logged_once_without_its_bytes(tmp_path, caplog):
+def test_new_secret_is_logged_once_without_its_bytes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, pin_messages: PinMessages
+) -> None:
     path = tmp_path / "secret"
     load_secret(path)
     load_secret(path)
-    assert messages(caplog) == [
-        f"created a new secret, {path}: back it up; losing it would redraw every permanent response"
-    ]
+    (shown,) = messages(caplog)
+    pin_messages({"none was there": lambda: shown})
 
 
 def test_simultaneous_starts_share_one_secret(tmp_path):
@@ -57,43 +69,43 @@ def test_losing_the_race_reads_the_winning_secret(tmp_path, monkeypatch, caplog)
     assert [entry.name for entry in tmp_path.iterdir()] == ["secret"]
 
 
-@pytest.mark.parametrize(("size", "got"), [(0, "0"), (31, "31"), (4097, "more"), (10**6, "more")])
-def test_refuses_secret_of_wrong_size(tmp_path, size, got):
-    path = tmp_path / "secret"
-    path.write_bytes(b"s" * size)
-    path.chmod(0o600)
-    with pytest.raises(
-        SecretError, match=rf"secret: must have 32 to 4096 bytes, got {got}; restore it from a copy"
-    ):
+@pytest.mark.parametrize("size", [0, 31, 4097, 10**6])
+def test_secret_of_wrong_size_is_refused_and_unchanged(tmp_path, size):
+    path = a_secret(tmp_path, b"s" * size)
+    with pytest.raises(SecretError):
         load_secret(path)
     assert path.read_bytes() == b"s" * size
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
-def test_secret_readable_by_others_is_refused(tmp_path, mode):
-    path = tmp_path / "secret"
-    path.write_bytes(b"s" * 32)
-    path.chmod(mode)
-    with pytest.raises(
-        SecretError, match=rf"mode must be 0600 or stricter, got 0{mode:o}; run: chmod 600 .*secret$"
-    ):
-        load_secret(path)
+def test_messages(tmp_path: Path, pin_messages: PinMessages) -> None:
+    (tmp_path / "file").touch()
+    a_secret(tmp_path / "used")
+    (tmp_path / "used" / "producer.sqlite").touch()
+    (tmp_path / "used" / "secret").unlink()
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    modes = {each: a_secret(tmp_path / f"{each:o}", mode=each) for each in (0o644, 0o640, 0o602)}
+    configured = tmp_path / "vault" / "secret"
+    pin_messages(
+        {f"mode is 0{mode:o}": partial(load_secret, path) for mode, path in modes.items()}
+        | {
+            f"the file has {size} bytes": partial(load_secret, a_secret(tmp_path / str(size), b"s" * size))
+            for size in (0, 31, 4097)
+        }
+        | {f"the key has {size} bytes": partial(Secret, bytes(size)) for size in (16, 4097)}
+        | {
+            "it is a folder": lambda: load_secret(tmp_path),
+            "its folder is a file": lambda: load_secret(tmp_path / "file" / "secret"),
+            "it is a pipe": lambda: load_secret(tmp_path / "pipe"),
+            "none is there to read": lambda: read_secret(tmp_path / "data" / "secret"),
+            "none is there, but a store": lambda: secret_of(tmp_path / "used"),
+            "the configured one is missing": lambda: secret_of(tmp_path / "data", configured),
+        }
+    )
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_private_secret_is_accepted(tmp_path, mode):
-    path = tmp_path / "secret"
-    path.write_bytes(b"s" * 64)
-    path.chmod(mode)
-    assert fingerprint(load_secret(path)) == fingerprint(Secret(b"s" * 64))
-
-
-def test_unreadable_secret_is_reported_with_file_and_cause(tmp_path):
-    with pytest.raises(SecretError, match=rf"^secret file {tmp_path}: Is a directory$"):
-        load_secret(tmp_path)
-    (tmp_path / "file").touch()
-    with pytest.raises(SecretError, match=r"file/secret: Not a directory$"):
-        load_secret(tmp_path / "file" / "secret")
+    assert fingerprint(load_secret(a_secret(tmp_path, b"s" * 64, mode))) == fingerprint(Secret(b"s" * 64))
 
 
 def test_full_disk_leaves_no_file(tmp_path, monkeypatch):
@@ -101,22 +113,15 @@ def test_full_disk_leaves_no_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(secret.os, "fsync", full)
-    with pytest.raises(SecretError, match=r"secret: No space left on device$"):
+    with pytest.raises(SecretError, match="secret"):
         load_secret(tmp_path / "secret")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_read_only_secret_is_not_created(tmp_path):
-    with pytest.raises(SecretError, match=r"data/secret: No such file or directory$"):
+    with pytest.raises(SecretError):
         read_secret(tmp_path / "data" / "secret")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_key_of_the_wrong_size_is_refused():
-    with pytest.raises(SecretError, match=r"^a secret must have 32 to 4096 bytes, got 16$"):
-        Secret(bytes(16))
-    with pytest.raises(SecretError, match=r"^a secret must have 32 to 4096 bytes, got more$"):
-        Secret(bytes(4097))
 
 
 @pytest.mark.parametrize("size", [32, 64])
@@ -162,33 +167,27 @@ def test_used_folder_gets_no_other_secret(tmp_path):
     (tmp_path / "producer.sqlite").touch()
     assert fingerprint(secret_of(tmp_path)) == first
     (tmp_path / "secret").unlink()
-    with pytest.raises(
-        SecretError, match=r"secret: it is missing, but .* was used with one; restore it from a copy"
-    ):
+    with pytest.raises(SecretError):
         secret_of(tmp_path)
 
 
 def test_configured_secret_is_never_created(tmp_path):
     given = tmp_path / "vault" / "secret"
-    with pytest.raises(SecretError) as caught:
+    with pytest.raises(SecretError):
         secret_of(tmp_path / "data", given)
-    assert str(caught.value) == (
-        f"secret file {given}: it is missing, and a configured one is never created; copy there the one that "
-        f"all hosts share, or create the first: (umask 077; head -c 32 /dev/urandom > {given})"
-    )
+    assert not given.parent.exists()
     loaded = load_secret(given)
     assert fingerprint(secret_of(tmp_path / "data", given)) == fingerprint(loaded)
 
 
-def test_refuses_a_pipe_without_waiting(tmp_path):
-    os.mkfifo(tmp_path / "secret", 0o600)
-    with pytest.raises(SecretError, match=r"secret: must be a regular file$"):
-        load_secret(tmp_path / "secret")
-
-
-def test_folder_writable_by_others_is_reported(tmp_path, caplog):
+def test_folder_writable_by_others_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, pin_messages: PinMessages
+) -> None:
     secret_of(tmp_path / "data")
-    assert "others may" not in caplog.text
+    caplog.clear()
+    secret_of(tmp_path / "data")
+    assert messages(caplog) == []
     (tmp_path / "data").chmod(0o777)
     secret_of(tmp_path / "data")
-    assert f"other users may replace files in {tmp_path}/data; run: chmod go-w {tmp_path}/data" in caplog.text
+    (shown,) = messages(caplog)
+    pin_messages({"others may write to the folder": lambda: shown})

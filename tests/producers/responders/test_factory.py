@@ -23,6 +23,7 @@ from producers.randomization.secret import Secret
 from producers.responders import batch
 from producers.responders.factory import responder_of
 from producers.wire import mechanism_number, report_bytes
+from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 
 SECRET = Secret(bytes(range(32)))
@@ -124,9 +125,9 @@ def test_batch_shows_its_clients_and_does_not_show_them(collection):
     assert responder.prepare(values, ["ann", "bob"]).clients == ["ann", "bob"]
     assert responder.prepare(values, None).clients is None
     assert repr(responder.prepare(values, ["ann", "bob"])) == "Batch(count=2)"
-    with pytest.raises(ValueError, match=r"^clients must be one for each value, got 1 for 2 values$"):
+    with pytest.raises(ValueError, match="clients"):
         responder.prepare(values, "ann")
-    with pytest.raises(TypeError, match=rf"^values of {collection.name} must be .*got int"):
+    with pytest.raises(TypeError, match=collection.name):
         responder.prepare([7391], None)
     assert responder.unknown == 0
 
@@ -370,6 +371,8 @@ def test_too_large_set_always_shows_one_subset():
     assert len({frozenset(each) for each in shown(K_HOT, large)}) > 10
 
 
-def test_rappor_without_hashing_needs_its_values():
-    with pytest.raises(ValueError, match=r"^values of hot must be listed for RAPPOR without hashing$"):
-        responder_of(Collection("hot", ONE_HOT.mechanism), SECRET, RepeatableWords(1))
+def test_messages(pin_messages: PinMessages) -> None:
+    unlisted = Collection("hot", ONE_HOT.mechanism)
+    pin_messages(
+        {"no values of RAPPOR without hashing": lambda: responder_of(unlisted, SECRET, RepeatableWords(1))}
+    )

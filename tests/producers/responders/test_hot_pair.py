@@ -65,7 +65,7 @@ def test_frequencies_of_bits_are_those_of_the_channel():
 
 def test_a_value_is_two_texts():
     assert bits_of(responder(), ("B6", "JFK")).shape == (1, 16)
-    with pytest.raises(TypeError, match=r"two texts, \(carrier, origin\), got list of 1; for example"):
+    with pytest.raises(TypeError, match="a value of route"):
         responder().prepare(["AA"], None)
     collection = Collection("route", ALMOST_TRUE, pair_labels(CARRIER, ORIGIN), fields=(CARRIER, ORIGIN))
     assert value_rule(collection).checked(["AA", "JFK"]) == ("AA", "JFK")

@@ -1,6 +1,7 @@
 """Numbers become cells of their range; none is refused for its value, and none is shown."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.square_wave import SquareWave
 from producers.responders.number import NumberResponder
 from producers.responders.validation import numbers
+from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 
 #: At epsilon 16 a report is the true cell, but for one in ten million.
@@ -90,8 +92,13 @@ def test_array_is_copied():
     assert found.tolist() == [0.5]
 
 
-@pytest.mark.parametrize("given", [["secret"], [True], "0.5", np.array([[0.5]]), {0.5}, [0.5, "secret"]])
-def test_other_types_are_refused_without_being_shown(given):
-    with pytest.raises(TypeError, match=r"^values of delay must be (a number|numbers)") as caught:
-        responder().prepare(given, None)
-    assert "secret" not in str(caught.value)
+def test_messages(pin_messages: PinMessages) -> None:
+    given = {
+        "an item is a text": ["canary-7391"],
+        "an item is a bool": [True],
+        "a text": "0.5",
+        "an array of two dimensions": np.array([[0.5]]),
+        "a set": {0.5},
+        "one of two items is a text": [0.5, "canary-7391"],
+    }
+    pin_messages({what: partial(responder().prepare, each, None) for what, each in given.items()})

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from producers.storage.lane_locks import claim_lane, try_lane
 from producers.storage.store import StoreError
+from tests.support.messages import PinMessages
 
 HOLDER = (
     "import sys, time; from pathlib import Path; from producers.storage.lane_locks import claim_lane\n"
@@ -55,12 +57,9 @@ def test_forked_child_does_not_hold_the_lane(tmp_path):
     assert again.number == 0
 
 
-def test_uncreatable_lock_is_reported(tmp_path):
+def test_messages(tmp_path: Path, pin_messages: PinMessages) -> None:
     (tmp_path / "lane-0.lock").mkdir()
-    with pytest.raises(
-        StoreError, match=r"lane-0\.lock: Is a directory; give this user access to file and folder$"
-    ):
-        claim_lane(tmp_path)
+    pin_messages({"the lock is a folder": lambda: claim_lane(tmp_path)})
 
 
 def test_file_system_without_locks_is_reported(tmp_path, monkeypatch):
@@ -69,6 +68,6 @@ def test_file_system_without_locks_is_reported(tmp_path, monkeypatch):
 
     monkeypatch.setattr("fcntl.flock", refuse)
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(StoreError, match=r"lane-0\.lock: Operation not supported; give this user access"):
+    with pytest.raises(StoreError, match="lane-0"):
         claim_lane(tmp_path)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -15,6 +15,7 @@ from producers.storage.outbox import (
     StoredPack,
 )
 from producers.storage.store import Store
+from tests.support.messages import PinMessages
 
 NOW = 1_700_000_000.5
 FIRST = StoredBuffer(2**64 - 1, 1_700_000_000, 0, b"abcd")
@@ -124,9 +125,8 @@ def test_room_is_shared_by_all_lanes(room):
     assert one.room() < 0
 
 
-def test_limit_out_of_range_is_refused(room):
-    with pytest.raises(ValueError, match=r"^outbox_bytes must be in \[1, inf\), got 0$"):
-        room.open(0)
+def test_messages(room: Room, pin_messages: PinMessages) -> None:
+    pin_messages({"the limit is 0": lambda: room.open(0)})
 
 
 def test_packs_of_a_free_lane_are_taken_over(room):

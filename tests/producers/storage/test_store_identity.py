@@ -2,8 +2,9 @@
 
 import pytest
 
-from producers.randomization.secret import Secret, SecretError
+from producers.randomization.secret import Secret
 from producers.storage.store import BusyError, Store, check_identity
+from tests.support.messages import PinMessages
 
 
 @pytest.fixture
@@ -13,19 +14,18 @@ def store(tmp_path):
     store.close()
 
 
-def test_store_accepts_only_its_first_secret(store, tmp_path):
+def test_store_accepts_only_its_first_secret(store: Store, pin_messages: PinMessages) -> None:
     first, other = Secret(b"a" * 32), Secret(b"b" * 32)
     check_identity(store, first)
     check_identity(store, first)
     for _ in range(2):
-        with pytest.raises(SecretError, match=rf"^{tmp_path} was used with another secret: restore"):
-            check_identity(store, other)
+        pin_messages({"another secret": lambda: check_identity(store, other)})
     check_identity(store, first)
 
 
 def test_only_a_new_store_is_written(store, tmp_path):
     other = Store(tmp_path)
-    with other.transaction(), pytest.raises(BusyError, match="another process has locked it"):
+    with other.transaction(), pytest.raises(BusyError):
         check_identity(store, Secret(b"a" * 32))
     check_identity(store, Secret(b"a" * 32))
     with other.transaction():

@@ -1,5 +1,6 @@
 """Connecting to a silent broker times out, and a connection without answers is dropped."""
 
+import logging
 import socket
 import ssl
 import threading
@@ -16,6 +17,7 @@ from producers.transport.cluster import Cluster
 from producers.transport.connection import connect
 from producers.transport.security import Security
 from producers.transport.sender import Delivery, OutgoingPack
+from tests.support.brokers.log_lines import logged
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.producers.fake_kafka import FakeKafka
 
@@ -75,7 +77,7 @@ def test_connection_attempt_times_out(
     monkeypatch.setattr(security, "HANDSHAKE_SECONDS", 1.0)
     secured = Cluster(silent.address, Security(ca_file=authority.certificate_file))
     began = time.monotonic()
-    with pytest.raises(DeliveryError, match=f"no Kafka broker answers at {silent.address}"):
+    with pytest.raises(DeliveryError, match=silent.address):
         connect(secured, "reports", 1, 1.0)
     assert time.monotonic() - began < 5
     assert silent.taken
@@ -105,7 +107,7 @@ def test_connection_without_acknowledgements_is_dropped(
         lost |= delivery.outcome().lost
     assert 0.4 <= time.monotonic() - began < 5
     assert (first.closed, len(first.sent)) == (1, 3)
-    assert "packs wait in the outbox: nothing was acknowledged for 0 s" in caplog.text
+    assert [each.levelno for each in logged(caplog)] == [logging.WARNING]
     delivery.send(packs)
     acknowledged: set[int] = set()
     while acknowledged != {0, 1, 2}:

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import os
-import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from producers.transport.security import CredentialsError, CurrentPassword, Secu
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.certificates import Authority, Issued
 from tests.support.brokers.secured.closing import closing_connections
+from tests.support.messages import PinMessages
 
 HERE = Path("a-file")
 PASSWORD = "correct horse ✓ battery"
@@ -60,38 +61,40 @@ def refusal(security: Security) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"certificate_file": HERE}, "certificate_file and key_file belong together: give both or neither"),
-        ({"key_file": HERE}, "certificate_file and key_file belong together: give both or neither"),
-        ({"key_password_file": HERE}, "key_password_file needs key_file"),
-        ({"password": PASSWORD}, "a password needs username"),
-        ({"password_file": HERE}, "a password needs username"),
-        ({"username": "a"}, "username needs either password_file, or a password in the environment"),
-        (
-            {"username": "a", "password": PASSWORD, "password_file": HERE},
-            "username needs either password_file, or a password in the environment",
-        ),
-        ({"username": "a", "password": ""}, "the password must not be empty"),
-    ],
-)
-def test_conflicting_fields_are_named(fields: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        Security(**fields)  # type: ignore[arg-type] # any of the fields
-    assert str(caught.value) == message
-    assert isinstance(caught.value, CredentialsError) == message.startswith(("a password", "username"))
+def test_messages_about_fields(pin_messages: PinMessages) -> None:
+    def both() -> Security:
+        return Security(username="a", password=PASSWORD, password_file=HERE)
 
-
-@pytest.mark.parametrize("name", ["", "a,b", "a=b", "a b", "é", "a\n", "x" * 256, "p@ss w0rd!"])
-def test_refuses_unsupported_username_without_showing_it(name: str) -> None:
-    """A password entered as user name must not appear in a log."""
-    with pytest.raises(ValueError, match="username must have 1 to 255 characters of") as caught:
-        Security(username=name, password=PASSWORD)
-    assert str(caught.value) == (
-        "username must have 1 to 255 characters of A-Z a-z 0-9 . _ @ + / : - (the given one is not shown: "
-        f"it may be the password), got {len(name)} characters"
+    pin_messages(
+        {
+            "a certificate without a key": lambda: Security(certificate_file=HERE),
+            "a key without a certificate": lambda: Security(key_file=HERE),
+            "a password of no key": lambda: Security(key_password_file=HERE),
+            "a password of nobody": lambda: Security(password=PASSWORD),
+            "a password file of nobody": lambda: Security(password_file=HERE),
+            "no password": lambda: Security(username="a"),
+            "a password and a password file": both,
+            "an empty password": lambda: Security(username="a", password=""),
+        }
     )
+    for without in (lambda: Security(password=PASSWORD), lambda: Security(username="a"), both):
+        with pytest.raises(CredentialsError):
+            without()
+
+
+def test_messages_about_usernames(pin_messages: PinMessages) -> None:
+    """A password entered as user name must not appear in a log."""
+    names = {
+        "none": "",
+        "a comma": "a,b",
+        "an equals sign": "a=b",
+        "a space": "a b",
+        "another alphabet": "é",
+        "a line feed": "a\n",
+        "256 characters": "x" * 256,
+        "a password": "p@ss w0rd!",
+    }
+    pin_messages({what: partial(Security, username=name, password=PASSWORD) for what, name in names.items()})
 
 
 def test_files_are_first_read_for_a_connection(tmp_path: Path) -> None:
@@ -101,39 +104,45 @@ def test_files_are_first_read_for_a_connection(tmp_path: Path) -> None:
         security.client_settings()
 
 
-def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that every field refuses, and the reason in its message."""
+def bad_files(folder: Path) -> Mapping[str, Path]:
+    """Return files that every field refuses."""
     (folder / "empty").touch()
-    yield folder / "empty", "must have 1 to 1048576 bytes, got none"
     (folder / "huge").write_bytes(bytes(MOST_BYTES + 1))
-    yield folder / "huge", "must have 1 to 1048576 bytes, got more"
-    yield folder, "must be a regular file"
     os.mkfifo(folder / "pipe")
-    yield folder / "pipe", "must be a regular file"
-    yield Path("/dev/zero"), "must be a regular file"
     (folder / "loop").symlink_to(folder / "loop")
-    yield folder / "loop", "cannot be read: Too many levels of symbolic links"
+    names = ("empty", "huge", "pipe", "loop")
+    return {name: folder / name for name in names} | {"folder": folder, "device": Path("/dev/zero")}
 
 
-def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
-    """A pipe without a writer does not block."""
-    certificate, key = issued.certificate_file, issued.key_file
-    for path, reason in bad_files(tmp_path):
-        for field, security in (
-            ("ca_file", Security(ca_file=path)),
-            ("certificate_file", Security(certificate_file=path, key_file=key)),
-            ("key_file", Security(certificate_file=certificate, key_file=path)),
-            ("password_file", Security(username="a", password_file=path)),
-        ):
-            assert refusal(security) == f"{field} {path} {reason}"
-
-
-def test_absent_file_is_named_unless_it_may_be_a_secret(tmp_path: Path, issued: Issued) -> None:
-    absent = tmp_path / "hunter2"
-    assert refusal(Security(ca_file=absent)) == f"ca_file {absent} cannot be read: No such file or directory"
-    hidden = "does not name a file (not shown: it may be the password itself)"
-    for path in (absent, Path("x" * 300)):
-        assert refusal(Security(username="a", password_file=path)) == f"password_file {hidden}"
+def test_messages_about_files(tmp_path: Path, authority: Authority, pin_messages: PinMessages) -> None:
+    """A pipe without a writer does not block; what may be a secret is not shown."""
+    for name in ("one", "two"):
+        issued = authority.issue(name, client=True)
+        issued.certificate_file.rename(tmp_path / f"{name}.crt")
+        issued.key_file.rename(tmp_path / f"{name}.key")
+    certificate, key, other = (tmp_path / name for name in ("one.crt", "one.key", "two.key"))
+    bad, text = bad_files(tmp_path), tmp_path / "text"
+    text.write_bytes(b"no PEM")
+    fields: dict[str, Callable[[Path], Security]] = {
+        "ca_file": lambda path: Security(ca_file=path),
+        "certificate_file": lambda path: Security(certificate_file=path, key_file=key),
+        "key_file": lambda path: Security(certificate_file=certificate, key_file=path),
+        "password_file": lambda path: Security(username="a", password_file=path),
+    }
+    cases = {f"ca_file is bad: {what}": Security(ca_file=path) for what, path in bad.items()}
+    cases |= {f"{field} is empty": secured(bad["empty"]) for field, secured in fields.items()}
+    cases |= {
+        "ca_file is absent": Security(ca_file=tmp_path / "absent"),
+        "password_file is absent": Security(username="a", password_file=tmp_path / "hunter2"),
+        "password_file is no name": Security(username="a", password_file=Path("x" * 300)),
+        "ca_file is no PEM": Security(ca_file=text),
+        "the key is of another certificate": Security(certificate_file=certificate, key_file=other),
+    }
+    pin_messages({what: security.check for what, security in cases.items()})
+    for security in cases.values():
+        refusal(security)
+    for path in bad.values():
+        assert len({refusal(secured(path)).removeprefix(field) for field, secured in fields.items()}) == 1
 
 
 def test_key_password_file_is_read_only_for_an_encrypted_key(
@@ -145,10 +154,10 @@ def test_key_password_file_is_read_only_for_an_encrypted_key(
         return Security(certificate_file=certificate, key_file=key, key_password_file=file)
 
     secured(issued.key_file, password).check()
-    assert refusal(secured(encrypted_key, None)) == (
-        f"key_file {encrypted_key} is encrypted: give key_password_file"
-    )
-    assert refusal(secured(encrypted_key, password)).startswith("key_password_file does not name a file (")
+    missing = refusal(secured(encrypted_key, None))
+    assert f"key_file {encrypted_key}" in missing
+    assert "key_password_file" in missing
+    assert "key_password_file" in refusal(secured(encrypted_key, password))
     password.write_text(f"{PASSWORD}\r\nanother line", encoding="utf-8")
     secured(encrypted_key, password).check()
     for wrong in ("wrong", "x" * 1024):
@@ -159,7 +168,7 @@ def test_key_password_file_is_read_only_for_an_encrypted_key(
         assert wrong not in message
 
 
-def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority, issued: Issued) -> None:
+def test_bad_certificate_or_key_is_reported(tmp_path: Path, issued: Issued) -> None:
     text = tmp_path / "text"
     for content in (
         b"no PEM",
@@ -167,16 +176,12 @@ def test_bad_certificate_or_key_is_reported(tmp_path: Path, authority: Authority
         b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     ):
         text.write_bytes(content)
-        assert refusal(Security(ca_file=text)) == f"ca_file {text} must have certificates in PEM"
+        assert refusal(Security(ca_file=text)).startswith(f"ca_file {text} ")
         for certificate, key in ((text, issued.key_file), (issued.certificate_file, text)):
             message = refusal(Security(certificate_file=certificate, key_file=key))
-            assert message.startswith(f"certificate_file {certificate} and key_file {key} must have PEM: ")
+            assert message.startswith(f"certificate_file {certificate} and key_file {key} ")
     twice = Security(certificate_file=issued.certificate_file, key_file=issued.certificate_file)
-    assert refusal(twice).endswith("if it is encrypted")  # OpenSSL gives no reason
-    other = authority.issue("client", client=True)
-    assert refusal(Security(certificate_file=issued.certificate_file, key_file=other.key_file)) == (
-        f"key_file {other.key_file} is not the key of certificate_file {issued.certificate_file}"
-    )
+    assert refusal(twice).startswith("certificate_file ")  # OpenSSL gives no reason
 
 
 @pytest.mark.parametrize(
@@ -191,19 +196,20 @@ def test_password_is_the_current_first_line(tmp_path: Path, written: str) -> Non
         assert handed.encode() == security.current_password().encode() == password.encode()
 
 
-@pytest.mark.parametrize(
-    ("written", "reason"),
-    [
-        (b"\nsecret", "must have the password on its first line, 1 to 1024 bytes, got 0"),
-        (b"\r\n", "must have the password on its first line, 1 to 1024 bytes, got 0"),
-        (b"s" * 1025, "must have the password on its first line, 1 to 1024 bytes, got 1025"),
-        (b"s\xffcret", "must be text in UTF-8"),
-    ],
-)
-def test_file_without_a_password_is_reported(tmp_path: Path, written: bytes, reason: str) -> None:
+def test_messages_about_password_files(tmp_path: Path, pin_messages: PinMessages) -> None:
+    contents = {
+        "the first line is empty": b"\nsecret",
+        "all lines are empty": b"\r\n",
+        "the first line is too long": b"s" * 1025,
+        "the file is no text": b"s\xffcret",
+    }
     file = tmp_path / "password"
-    file.write_bytes(written)
-    assert refusal(Security(username="a", password_file=file)) == f"password_file {file} {reason}"
+
+    def check(content: bytes) -> None:
+        file.write_bytes(content)
+        Security(username="a", password_file=file).check()
+
+    pin_messages({what: partial(check, content) for what, content in contents.items()})
 
 
 def test_no_representation_shows_a_password() -> None:
@@ -222,7 +228,7 @@ def test_each_connection_reads_the_current_certificates(authority: Authority, tm
     assert isinstance(context, ssl.SSLContext)
     context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="kafka")
     file.write_text("replaced by something else")
-    with pytest.raises(SecurityError, match="must have certificates"):
+    with pytest.raises(SecurityError, match="ca_file"):
         context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="kafka")
 
 

@@ -15,9 +15,9 @@ from relay.fold import Start
 from relay.service import delivery as deliveries
 from relay.service.away import Away
 from relay.service.delivery import PackDelivery
-from relay.service.errors import RelayError
 from relay.service.partition import PartitionRelay, Sendable
 from tests.relay.service.test_outcomes import Stored
+from tests.support.messages import PinMessages
 from tests.support.relay.logs import KEYS, PARTITION
 
 RECORDS = [Sendable("reports", bytes((each,)), each) for each in range(3)]
@@ -77,19 +77,17 @@ def test_an_error_is_known_until_an_answer_comes():
     assert (all_taken, away.cause) == (False, "KafkaTimeoutError")
 
 
-@pytest.mark.parametrize("error", [MessageSizeTooLargeError(), TopicAuthorizationFailedError("reports")])
-def test_what_kafka_never_takes_ends_the_relay(error):
-    with pytest.raises(RelayError) as refused:
-        delivered(FakeProducer(None, error))
-    assert str(refused.value) == (
-        f"topic reports takes no record of this relay ({type(error).__name__}): run deniable doctor --as "
-        "relay, which says what is missing"
-    )
-
-
-def test_records_without_append_time_end_the_relay():
+def test_messages(pin_messages: PinMessages) -> None:
+    """What Kafka never takes ends the relay."""
     relay = PartitionRelay(PARTITION, KEYS, Start(0), -1, ("reports", "rejected"), 2)
     record = Stored(0, 1, b"")
     record.timestamp_type = 0
-    with pytest.raises(RelayError, match=r"uploads partition 1: offset 0 has a time that its sender chose"):
-        relay.take([record])
+    pin_messages(
+        {
+            "a pack is too large": lambda: delivered(FakeProducer(None, MessageSizeTooLargeError())),
+            "the relay may not write": lambda: delivered(
+                FakeProducer(None, TopicAuthorizationFailedError("reports"))
+            ),
+            "records have no append time": lambda: relay.take([record]),
+        }
+    )

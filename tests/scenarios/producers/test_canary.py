@@ -78,7 +78,7 @@ def test_values_and_clients_appear_nowhere(broker, topic_prefix, tmp_path, caplo
                         producer.report(name, wrong, CLIENT)
                     found[f"error {name} {type(wrong)}"] = str(caught.value).encode()
             found |= {f"before {path.name}": path.read_bytes() for path in tmp_path.iterdir()}
-            with pytest.raises(DeliveryError, match="reports were dropped since the last flush"):
+            with pytest.raises(DeliveryError, match="reports"):
                 producer.flush()
             found["recorder"] = repr(vars(producer._recorder)).encode()
             found["metrics"] = generate_latest(producer.registry)

@@ -29,10 +29,9 @@ def test_death_of_the_storing_thread_is_reported_at_once(make, kafka, monkeypatc
     monkeypatch.setattr(StoreTransactions, "run", die)
     began = time.monotonic()
     for call in (lambda: target.report("latency", 1, None), target.flush, target.close):
-        with pytest.raises(
-            DeliveryError, match=r"^the storing thread died of KeyError; its traceback is on stderr$"
-        ):
+        with pytest.raises(DeliveryError, match="KeyError") as died:
             call()
+        assert CANARY not in str(died.value)
     assert time.monotonic() - began < 15
     assert kafka.closed == 1
 
@@ -52,13 +51,10 @@ def test_death_ends_waiting_flushes(make, kafka, monkeypatch):
     monkeypatch.setattr(Dispatch, "settle", die_later)
     threading.Timer(0.1, target._pipeline._storing._thread.wake).start()
     began = time.monotonic()
-    with pytest.raises(
-        DeliveryError,
-        match=r"^the storing thread died of KeyError; .*; 1 pack is kept in .* will be sent later$",
-    ):
+    with pytest.raises(DeliveryError, match=r"KeyError; .*; 1 pack "):
         target.flush()
     assert time.monotonic() - began < 15
-    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
+    with pytest.raises(DeliveryError, match="KeyError"):
         target.close()
 
 
@@ -70,17 +66,11 @@ def test_dead_delivery_thread_keeps_reports(make, monkeypatch, tmp_path):
     monkeypatch.setattr(storing_thread, "connect", die)
     target = make()
     began = time.monotonic()
-    for call, packs_are, sent in (
-        (target.flush, "1 pack is", "later"),
-        (target.close, "2 packs are", "by the next producer with it"),
-    ):
+    for call, packs in ((target.flush, "1 pack "), (target.close, "2 packs ")):
         assert target.report("latency", 1, None) == Receipt(stored=1)
-        with pytest.raises(
-            DeliveryError,
-            match=r"^the delivery thread died of ValueError; its traceback is on stderr; "
-            rf"{packs_are} kept in {tmp_path} and will be sent {sent}$",
-        ):
+        with pytest.raises(DeliveryError, match=rf"ValueError; .*; {packs}.*{tmp_path}") as died:
             call()
+        assert CANARY not in str(died.value)
     assert time.monotonic() - began < 15
 
 
@@ -99,9 +89,7 @@ def test_unstartable_thread_is_reported_and_retried(make, monkeypatch, name):
         return start(run, arguments)
 
     monkeypatch.setattr(_thread, "start_new_thread", start_or_fail)
-    with pytest.raises(
-        DeliveryError, match=rf"^the {name} thread cannot be started: can't start new thread; "
-    ):
+    with pytest.raises(DeliveryError, match=f"{name} thread"):
         target.report("latency", [1, 2], None)
     assert target.report("latency", [1, 2], None) == Receipt(stored=2)
     target.flush()
@@ -125,7 +113,7 @@ def test_flush_fails_if_the_storing_thread_dies(make, monkeypatch):
     target = make()
     assert target.report("latency", 1, None).stored == 1
     monkeypatch.setattr(StoreTransactions, "run", die)
-    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
+    with pytest.raises(DeliveryError, match="KeyError"):
         target.flush()
-    with pytest.raises(DeliveryError, match=r"^the storing thread died of KeyError; "):
+    with pytest.raises(DeliveryError, match="KeyError"):
         target.close()

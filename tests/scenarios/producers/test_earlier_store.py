@@ -72,7 +72,7 @@ def test_what_it_carried_over_is_known_for_one_value_alone(config: ProducerConfi
 def test_its_pack_and_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
     """One full pack of 4 reports, and buffers of 1 and 2 reports; Kafka is away, so all stay in the store."""
     producer = Producer(config)
-    with pytest.raises(DeliveryError, match=r"3 packs are kept"):
+    with pytest.raises(DeliveryError, match="3 packs"):
         producer.close(0.5)
     with closing(sqlite3.connect(config.data_dir / STORE_NAME)) as database:
         packs = [decode(record) for (record,) in database.execute("SELECT record FROM records")]

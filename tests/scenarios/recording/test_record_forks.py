@@ -88,7 +88,7 @@ end(child)
 def test_child_of_a_closed_producer_drops_and_counts(tmp_path, make, kafka):
     done = run(SLOW + CLOSED, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "recorded events are dropped: an event was recorded after close" in done.stderr
+    assert "recorded events are dropped" in done.stderr
     assert left_in(tmp_path, make, kafka) == each_once(10)
 
 

@@ -81,7 +81,7 @@ def test_full_buffer_does_not_slow_calls(make, kafka, locked, monkeypatch):
     dropped = target.counters().dropped["latency"]
     assert dropped > 0
     release()
-    with pytest.raises(DeliveryError, match=f"^{dropped} reports were dropped since the last flush$"):
+    with pytest.raises(DeliveryError, match=f"{dropped} reports"):
         target.flush(120)
     assert target.counters().stored == {"latency": calls - dropped}
 

@@ -1,9 +1,12 @@
 """Addresses of budget stores: no password, and other machines only with a verified certificate."""
 
+from functools import partial
+
 import pytest
 
 from producers.budget.postgres.database import BudgetDatabase
 from producers.transport.cluster import PlaintextError
+from tests.support.messages import PinMessages
 
 VERIFIED = "?sslmode=verify-full"
 
@@ -24,29 +27,29 @@ def test_address_is_taken(url):
     assert BudgetDatabase(url).when_away == "wait"
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("mysql://127.0.0.1/budgets", "must be postgresql://"),
-        ("postgresql:///budgets", "must be postgresql://"),
-        ("host=127.0.0.1", "must be postgresql://"),
-        ("postgresql://deniable:hunter2@127.0.0.1/budgets", "must have no password: set PGPASSWORD"),
-        ("postgresql://127.0.0.1/budgets?password=hunter2", "must have no password"),
-        ("postgresql://127.0.0.1/budgets?service=x", "must not have service"),
-        ("postgresql://127.0.0.1/budgets?hostaddr=10.0.0.1", "must not have hostaddr"),
-    ],
-)
-def test_bad_address_is_refused_without_showing_a_password(url, message):
-    with pytest.raises(ValueError, match=message) as refused:
-        BudgetDatabase(url)
-    assert "hunter2" not in str(refused.value)
+def test_messages(pin_messages: PinMessages) -> None:
+    urls = {
+        "another database": "mysql://127.0.0.1/budgets",
+        "no host": "postgresql:///budgets",
+        "no URL": "host=127.0.0.1",
+        "a password": "postgresql://deniable:hunter2@127.0.0.1/budgets",
+        "a password as a parameter": "postgresql://127.0.0.1/budgets?password=hunter2",
+        "a service": "postgresql://127.0.0.1/budgets?service=x",
+        "a numeric address": "postgresql://127.0.0.1/budgets?hostaddr=10.0.0.1",
+        "another machine without a verified certificate": "postgresql://deniable@db.example/budgets",
+    }
+    local = "postgresql://127.0.0.1/budgets"
+    pin_messages(
+        {what: partial(BudgetDatabase, url) for what, url in urls.items()}
+        | {"when_away is fail": lambda: BudgetDatabase(local, when_away="fail")}
+    )
 
 
 @pytest.mark.parametrize("mode", ["", "?sslmode=prefer", "?sslmode=require"])
 @pytest.mark.parametrize("host", ["db.example", "127.0.0.1,db.example", "[2001:db8::1]:5432"])
 def test_another_machine_needs_a_verified_certificate(host, mode):
     url = f"postgresql://deniable@{host}/budgets{mode}"
-    with pytest.raises(PlaintextError, match="whose certificate is not verified: add sslmode=verify-full"):
+    with pytest.raises(PlaintextError):
         BudgetDatabase(url)
     assert BudgetDatabase(url, allow_plaintext=True)
 
@@ -54,11 +57,6 @@ def test_another_machine_needs_a_verified_certificate(host, mode):
 def test_another_machine_by_parameter_is_one():
     with pytest.raises(PlaintextError):
         BudgetDatabase("postgresql://127.0.0.1/budgets?host=db.example")
-
-
-def test_only_two_ways_of_being_away_are_known():
-    with pytest.raises(ValueError, match="when_away must be wait or drop, got 'fail'"):
-        BudgetDatabase("postgresql://127.0.0.1/budgets", when_away="fail")
 
 
 def test_shown_address_has_no_user_or_parameters():

@@ -54,7 +54,7 @@ def test_call_without_stored_reports_is_refused():
 
 
 def test_index_of_another_call_is_an_error():
-    with pytest.raises(ValueError, match=r"^zip\(\) argument 2 is longer than argument 1$"):
+    with pytest.raises(ValueError, match="zip"):
         SharedReceipt([PendingReceipt(1)]).settle(Receipt(stored=1), np.array([1]))
 
 

@@ -64,7 +64,7 @@ def test_closed_queue_still_returns_its_items():
     queue = SubmissionQueue()
     queue.put(submission(QUEUE_BYTES), 0)
     threading.Timer(0.02, queue.close).start()
-    with pytest.raises(ClosedError, match=r"^the producer is closed$"):
+    with pytest.raises(ClosedError):
         queue.put(submission(1), 10)
     assert len(queue.take(0)) == 1
 

@@ -18,6 +18,7 @@ from producers.pipeline.recording.submissions import Randomization
 from producers.randomization.secret import Secret
 from tests.producers.pipeline.recording.test_submissions import ALL
 from tests.support.brokers.log_lines import logged, messages
+from tests.support.messages import PinMessages
 from tests.support.processes import wait_until
 from tests.support.producers.sources import RepeatableWords
 
@@ -192,7 +193,9 @@ def test_save_waits_until_receipts_are_settled(recorder, pipeline, monkeypatch):
     assert recorder.save(60)
 
 
-def test_full_buffer_drops_and_counts_exactly(recorder, pipeline, totals, monkeypatch, caplog):
+def test_full_buffer_drops_and_counts_exactly(
+    recorder, pipeline, totals, monkeypatch, caplog, pin_messages: PinMessages
+) -> None:
     """It says so once, though many are dropped; a later drop is mentioned after a minute."""
     monkeypatch.setattr(EventBuffer, "full", 10 * FIELDS)
     pipeline.full.add("latency")
@@ -201,16 +204,14 @@ def test_full_buffer_drops_and_counts_exactly(recorder, pipeline, totals, monkey
     record(recorder, 25)
     record(recorder, 5, "carrier")
     assert dropped(totals) == {"latency": 15}
-    message = (
-        "recorded events were dropped since the start: they come faster than they are stored, and at most "
-        "262144 of each collection wait"
-    )
-    assert wait_until(lambda: messages(caplog) == [f"15 {message}"], 30)
+    assert wait_until(lambda: messages(caplog), 30)
+    pin_messages({"events come faster than they are stored": lambda: "\n".join(messages(caplog))})
     record(recorder, 5)
     time.sleep(0.1)
     assert len(messages(caplog)) == 1
     monkeypatch.setattr(recording, "MESSAGE_SECONDS", 0.0)
-    assert wait_until(lambda: messages(caplog) == [f"15 {message}", f"20 {message}"], 30)
+    assert wait_until(lambda: len(messages(caplog)) == 2, 30)
+    assert messages(caplog)[1].startswith("20 ")
     time.sleep(0.1)
     assert len(messages(caplog)) == 2  # nothing was dropped since
     pipeline.full.clear()
@@ -218,7 +219,9 @@ def test_full_buffer_drops_and_counts_exactly(recorder, pipeline, totals, monkey
     assert pipeline.counts() == {"latency": 11, "carrier": 5}
 
 
-def test_unusable_events_are_dropped_with_one_message_a_reason(recorder, pipeline, totals, caplog):
+def test_unusable_events_are_dropped_with_one_message_a_reason(
+    recorder, pipeline, totals, caplog, pin_messages: PinMessages
+) -> None:
     for at in (float("nan"), -0.1, 253402300800, float("inf")) * 2:
         recorder.record("latency", 5, None, at)
     recorder.record("latency", 5, "", 60)
@@ -228,22 +231,18 @@ def test_unusable_events_are_dropped_with_one_message_a_reason(recorder, pipelin
     assert recorder.drain(60)
     assert pipeline.counts() == {"latency": 1}
     assert dropped(totals) == {"latency": 10}
-    assert messages(caplog) == [
-        "recorded events of latency are dropped: client must not be empty",
-        "recorded events of latency are dropped: at must be in [0, 253402300799]",
-    ]
+    pin_messages({"no client, and times out of range": lambda: "\n".join(messages(caplog))})
 
 
-def test_events_above_the_budget_are_dropped_with_one_message(recorder, pipeline, totals, caplog):
+def test_events_above_the_budget_are_dropped_with_one_message(
+    recorder, pipeline, totals, caplog, pin_messages: PinMessages
+) -> None:
     for _ in range(2):
         recorder.record("costly", 1, None, 60)
         recorder.record("costly", 1, "ann", 60)
         assert recorder.drain(60)
     assert (pipeline.counts(), dropped(totals)) == ({"costly": 2}, {"costly": 2})
-    (message,) = messages(caplog)
-    assert message.startswith(
-        "recorded events of costly are dropped: epsilon of one report to costly must be in "
-    )
+    pin_messages({"events are above the budget": lambda: "\n".join(messages(caplog))})
 
 
 @pytest.mark.parametrize("error", [ClosedError(), DeliveryError("the storing thread died of KeyError")])
@@ -255,7 +254,9 @@ def test_events_that_the_pipeline_refuses_are_dropped(recorder, pipeline, totals
     assert pipeline.why_dropped == [str(error)]
 
 
-def test_close_queues_what_was_recorded_and_drops_the_rest(recorder, pipeline, totals, caplog):
+def test_close_queues_what_was_recorded_and_drops_the_rest(
+    recorder, pipeline, totals, caplog, pin_messages: PinMessages
+) -> None:
     record(recorder, 7)
     assert recorder.close(60)
     assert recorder.close(0)
@@ -263,7 +264,7 @@ def test_close_queues_what_was_recorded_and_drops_the_rest(recorder, pipeline, t
     record(recorder, 1, "carrier")
     assert pipeline.counts() == {"latency": 7}
     assert dropped(totals) == {"latency": 4, "carrier": 1}
-    assert messages(caplog) == ["recorded events are dropped: an event was recorded after close"]
+    pin_messages({"events were recorded after close": lambda: "\n".join(messages(caplog))})
 
 
 def test_event_that_comes_too_late_for_the_end_is_counted(recorder, pipeline, totals, monkeypatch):
@@ -328,19 +329,13 @@ def unstartable(monkeypatch):
     return failing
 
 
-START_ERROR = (
-    "the recording thread cannot be started: can't start new thread; raise this process's limit of threads "
-    "or memory, then try again"
-)
-
-
-def test_events_wait_for_a_thread_that_cannot_be_started(recorder, pipeline, unstartable, caplog):
+def test_events_wait_for_a_thread_that_cannot_be_started(
+    recorder, pipeline, unstartable, caplog, pin_messages: PinMessages
+) -> None:
     """`drain` reports it, and the next event or `drain` tries again."""
     record(recorder, 5)
-    assert messages(caplog) == [f"recorded events wait: {START_ERROR}"]
-    with pytest.raises(DeliveryError) as caught:
-        recorder.drain(60)
-    assert str(caught.value) == START_ERROR
+    (shown,) = messages(caplog)
+    pin_messages({"an event was recorded": lambda: shown, "drained": lambda: recorder.drain(60)})
     assert not recorder.save(60)
     unstartable.clear()
     assert recorder.drain(60)
@@ -349,13 +344,10 @@ def test_events_wait_for_a_thread_that_cannot_be_started(recorder, pipeline, uns
 
 def test_close_drops_events_if_no_thread_can_be_started(recorder, totals, unstartable):
     record(recorder, 5)
-    with pytest.raises(DeliveryError, match=r"^the recording thread cannot be started: "):
+    with pytest.raises(DeliveryError, match="recording thread"):
         recorder.close(60)
     record(recorder, 1)
     assert dropped(totals) == {"latency": 6}
-
-
-DEATH = "the recording thread died of KeyError; its traceback is on stderr"
 
 
 @pytest.mark.usefixtures("one_dies")
@@ -376,38 +368,33 @@ def test_dead_thread_is_reported_and_all_events_are_counted(
     else:
         monkeypatch.setattr(pipeline, "put", die)
     record(recorder, 5)
-    with pytest.raises(DeliveryError, match=f"^{DEATH}$"):
+    with pytest.raises(DeliveryError) as died:
         recorder.drain(60)
+    assert "canary" not in str(died.value)
     record(recorder, 3)
-    with pytest.raises(DeliveryError, match=f"^{DEATH}$"):
+    with pytest.raises(DeliveryError, match=str(died.value)):
         recorder.close(60)
     assert not recorder.save(60)
     assert dropped(totals) == {"latency": 8, "carrier": 2}
-    assert messages(caplog) == [f"recorded events are dropped: {DEATH}"]
+    (shown,) = messages(caplog)
+    assert shown.endswith(str(died.value))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "error"),
     [
-        (("nobody", 1, None, None), ValueError, "collection must be one of carrier, latency, "),
-        (("latency", "7391", None, None), TypeError, "a value of latency must be an integer, got str;"),
-        (("carrier", 7391, None, None), TypeError, "a value of carrier must be text, got int;"),
-        (
-            ("sets", "7391", None, None),
-            TypeError,
-            "a value of sets must be a set, list or tuple of text, got str",
-        ),
-        (("latency", 1, 7391, None), TypeError, "client must be text, got int;"),
-        (("latency", 1, None, "7391"), TypeError, "at must be unix seconds, got str"),
-        (("latency", 1, None, True), TypeError, "at must be unix seconds, got bool"),
+        (("nobody", 1, None, None), ValueError),
+        (("latency", "7391", None, None), TypeError),
+        (("carrier", 7391, None, None), TypeError),
+        (("sets", "7391", None, None), TypeError),
+        (("latency", 1, 7391, None), TypeError),
+        (("latency", 1, None, "7391"), TypeError),
+        (("latency", 1, None, True), TypeError),
     ],
 )
-def test_wrong_argument_raises_at_once_and_leaves_nothing(
-    recorder, totals, caplog, arguments, error, message
-):
+def test_wrong_argument_raises_at_once_and_leaves_nothing(recorder, totals, caplog, arguments, error):
     with pytest.raises(error) as caught:
         recorder.record(*arguments)
-    assert str(caught.value).startswith(message)
     assert "7391" not in str(caught.value)
     assert not recorder.is_used
     assert (dropped(totals), messages(caplog)) == ({}, [])

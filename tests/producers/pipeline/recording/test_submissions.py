@@ -14,6 +14,7 @@ from producers.metrics.counters import Receipt
 from producers.pipeline.recording import submissions
 from producers.pipeline.recording.submissions import Randomization
 from producers.randomization.secret import Secret
+from tests.support.messages import PinMessages
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 from tests.support.producers.sources import RepeatableWords
 
@@ -82,15 +83,13 @@ def test_anything_unusual_is_left_to_the_checks_of_batches(randomization, collec
 
 
 def test_single_above_the_budget_is_refused_before_it_is_queued(randomization):
-    with pytest.raises(ValueError, match=r"^epsilon of one report to costly must be in \(0, 0.5\], its"):
+    with pytest.raises(ValueError, match="costly"):
         randomization.single("costly", 3, None, None)
     assert randomization.single("costly", 3, "ann", None) is not None
 
 
-def test_unknown_collection_is_named_with_those_that_exist(randomization):
-    with pytest.raises(ValueError, match=r"^collection must be one of carrier, latency, ") as caught:
-        randomization.submissions("nobody", "AA", None)
-    assert str(caught.value) == str(randomization.unknown_collection())
+def test_messages(randomization: Randomization, pin_messages: PinMessages) -> None:
+    pin_messages({"the collection is unknown": lambda: randomization.submissions("canary-7391", "AA", None)})
 
 
 def test_singles_of_one_collection_are_one_submission(randomization):
@@ -160,11 +159,9 @@ def test_long_batch_is_randomized_in_parts_unless_progress_is_stored(randomizati
 
 
 def test_batch_is_checked_before_its_first_part_is_randomized(randomization):
-    with pytest.raises(
-        TypeError, match=r"^at must be unix seconds, one number or an array of them, got bool$"
-    ):
+    with pytest.raises(TypeError, match="at"):
         randomization.submissions("latency", [1], None, True)
-    with pytest.raises(ValueError, match=r"^epsilon of one report to costly must be in \(0, 0.5\], its"):
+    with pytest.raises(ValueError, match="costly"):
         randomization.submissions("costly", [1], None)
     assert sum(randomization.unknown().values()) == 0
 

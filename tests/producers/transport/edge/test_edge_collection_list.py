@@ -17,6 +17,7 @@ from producers.transport.edge.collection_list import (
     edge_disagreements,
     read_list,
 )
+from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 
 VECTOR = json.loads((VECTORS / "collection_list.json").read_text())
@@ -38,42 +39,44 @@ def test_the_edges_own_file_agrees(loaded):
     assert edge_disagreements(loaded.collections, listed) == {}
 
 
-def test_each_collection_that_differs_or_is_absent_is_named(loaded):
+def test_each_collection_that_differs_or_is_absent_is_named(loaded, pin_messages: PinMessages) -> None:
     """The whole difference is named, thresholds included, which the list has as text."""
     shown = [each for each in loaded.collections if not each.canary]
     others = [replace(each, window_seconds=2 * each.window_seconds) for each in shown]
     found = edge_disagreements(others, read_list(BODY, None))
     assert found.keys() == {each.name for each in shown}
-    for each in shown:
-        assert str(found[each.name]) == (
-            f"the edge rejects reports of collection '{each.name}', whose parameters differ: window_seconds: "
-            f"{2 * each.window_seconds} here, {each.window_seconds} at the edge. Use the edge's collection "
-            "file here"
-        )
+    assert all("window_seconds" in str(each) and "threshold" not in str(each) for each in found.values())
     (absent,) = edge_disagreements([replace(shown[0], name="absent")], read_list(BODY, None)).values()
-    assert absent.what == "the edge does not take collection 'absent', and rejects its reports"
-    assert absent.remedy.startswith("Add it to the edge's collection file")
+    pin_messages(
+        {
+            "a collection has another window": lambda: str(found[shown[0].name]),
+            "the edge has no such collection": lambda: str(absent),
+        }
+    )
 
 
-def test_changed_list_or_other_key_is_refused(loaded):
-    wrong = "^it is not signed by edge_public_key$"
-    with pytest.raises(WrongKeyError, match=wrong):
+def test_changed_list_or_other_key_is_refused(loaded, pin_messages: PinMessages) -> None:
+    with pytest.raises(WrongKeyError):
         read_list(BODY, bytes(32))
     answer = json.loads(BODY)
     answer["signed"] = answer["signed"].replace('"revision":', '"revision":1')
     changed = json.dumps(answer).encode()
     assert read_list(changed, None)
-    with pytest.raises(WrongKeyError, match=wrong):
-        read_list(changed, RAW_KEY)
     later = collection_list(loaded.revision, loaded.allowances, 10, KEY).body.replace(
         b'\\"format\\":1', b'\\"format\\":2'
     )
-    with pytest.raises(CollectionListError, match="it is a list of another version"):
-        read_list(later, None)
+    pin_messages(
+        {
+            "the key is another one": lambda: read_list(BODY, bytes(32)),
+            "the list was changed": lambda: read_list(changed, RAW_KEY),
+            "the list is of a later version": lambda: read_list(later, None),
+            "it is no list": lambda: read_list(b"<html>", None),
+        }
+    )
 
 
 @given(st.binary(max_size=80) | st.sampled_from(range(len(BODY))).map(lambda end: BODY[:end]))
 def test_other_bytes_raise_the_one_error(body):
     for key in (None, RAW_KEY):
-        with pytest.raises(CollectionListError, match="it is"):
+        with pytest.raises(CollectionListError):
             read_list(body, key)

@@ -17,7 +17,9 @@ from producers.transport.edge import delivery as edge_delivery
 from producers.transport.edge.address import EdgeAddress
 from producers.transport.edge.connection import EdgeConnection
 from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
+from tests.support.brokers.log_lines import logged
 from tests.support.edge.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
+from tests.support.messages import PinMessages
 from tests.support.processes import wait_until
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
@@ -148,7 +150,7 @@ def test_flush_says_at_once_that_this_is_no_edge(make, server):
     server.answer = PASSING["redirect"]
     producer = make()
     producer.report("latency", [1], None)
-    with pytest.raises(DeliveryError, match=r"answers with a redirect \(307\), which is not followed"):
+    with pytest.raises(DeliveryError, match="307"):
         producer.flush(60)
     assert {each.path for each in server.asked} == {"/v1/reports", "/v1/collections"}
     server.answer = plain(204)
@@ -176,35 +178,31 @@ def test_rejected_pack_is_given_up_and_counted(make, server, status, reason, tmp
     assert len(server.uploads()) == 2
 
 
-def test_409_is_said_once_and_the_list_is_fetched_anew(make, server, caplog):
+def test_409_is_said_once_and_the_list_is_fetched_anew(
+    make, server, caplog, pin_messages: PinMessages
+) -> None:
     server.answer = rejecting(409, "unknown_collection")
     producer = make()
     for _ in range(3):
         producer.report("carrier", "AA", None)
         producer.flush()
-    said = (
-        "the edge counts other parameters of collection 'carrier', and has rejected reports of it, which are "
-        "lost. Update the collection file"
-    )
-    assert producer.reasons_not_ready() == [said]
+    (said,) = producer.reasons_not_ready()
+    pin_messages({"the edge answers 409": lambda: said})
     assert caplog.messages.count(said) == 1
     assert len(server.uploads()) == 3
 
 
-def test_too_large_pack_is_kept_and_named(make, server, caplog):
+def test_too_large_pack_is_kept_and_named(make, server, pin_messages: PinMessages) -> None:
     server.answer = in_turn(plain(413, b"<html>too large</html>"), plain(204))
     producer = make()
     producer.report("latency", [1] * 3, None)
-    with pytest.raises(
-        DeliveryError, match="cannot be sent: 60 bytes are too large for the edge, or for a proxy"
-    ):
-        producer.flush()
+    pin_messages({"the pack is too large": producer.flush})
     producer.report("latency", [2] * 4, None)
-    with pytest.raises(DeliveryError, match="too large"):
+    with pytest.raises(DeliveryError, match="60 bytes"):
         producer.flush()
     assert producer.counters().acknowledged == {"latency": 4}
     assert producer.counters().unsendable == 1
-    with pytest.raises(DeliveryError, match="too large"):
+    with pytest.raises(DeliveryError, match="60 bytes"):
         producer.close()
     again = make()
     again.flush()
@@ -274,7 +272,7 @@ def test_closing_does_not_wait_for_a_slow_edge(make, server, tmp_path):
     producer.report("latency", [1, 2], None)
     assert wait_until(lambda: server.uploads(), 30)
     began = time.monotonic()
-    with pytest.raises(DeliveryError, match=r"within 0.1 s; 1 pack is kept in .* by the next producer"):
+    with pytest.raises(DeliveryError, match=str(tmp_path)):
         producer.close(0.1)
     assert time.monotonic() - began < 1.5
     server.answer = plain(204)
@@ -283,7 +281,7 @@ def test_closing_does_not_wait_for_a_slow_edge(make, server, tmp_path):
     assert rows(server) == (2, 2)
 
 
-def test_edge_away_at_the_start(tmp_path, caplog):
+def test_edge_away_at_the_start(tmp_path, caplog, pin_messages: PinMessages) -> None:
     with fake_edge() as server:
         port = server.server_port
     config = ProducerConfig(
@@ -292,17 +290,16 @@ def test_edge_away_at_the_start(tmp_path, caplog):
     )  # fmt: skip
     with Producer(config) as producer:
         assert producer.report("latency", [1] * 7, None).stored == 7
-        refused = f"no edge answers at http://127.0.0.1:{port}: connection refused"
-        with pytest.raises(DeliveryError, match=refused):
+        with pytest.raises(DeliveryError, match=str(port)):
             producer.flush(0.3)
         assert wait_until(lambda: producer.reasons_not_ready() != [], 5)
-        assert producer.reasons_not_ready() == [f"1 pack waits in the outbox: {refused}"]
+        reasons = "\n".join(producer.reasons_not_ready()).replace(str(port), "PORT")
         with fake_edge(port) as server:
             producer.flush()
             assert rows(server) == (7, 1)
         assert producer.reasons_not_ready() == []
-    assert caplog.text.count(refused) == 1
-    assert caplog.text.count("packs are sent again, 1 were waiting") == 1
+    pin_messages({"no edge answers": lambda: reasons})
+    assert len([each for each in logged(caplog) if each.name == edge_delivery.__name__]) == 2
 
 
 def test_packs_fit_uploads(make, server):
@@ -331,7 +328,9 @@ def test_buffers_of_a_producer_for_kafka_are_cut(make, server, monkeypatch, tmp_
 
 
 @pytest.mark.parametrize("to_edge", [True, False])
-def test_packs_made_for_another_destination_are_kept(make, server, monkeypatch, to_edge):
+def test_packs_made_for_another_destination_are_kept(
+    make, server, monkeypatch, to_edge, pin_messages: PinMessages
+) -> None:
     """Kafka may have them: a relay's packs of the same reports would be counted, too. And the other way."""
     kafka_has = FakeKafka()
     monkeypatch.setattr(storing_thread, "connect", kafka_has.connect)
@@ -339,17 +338,15 @@ def test_packs_made_for_another_destination_are_kept(make, server, monkeypatch, 
     server.answer = plain(503)
     first = make(**{} if not to_edge else {"edge": None, **kafka})
     first.report("latency", [1], None)
-    with pytest.raises(DeliveryError, match="1 pack is kept"):
+    with pytest.raises(DeliveryError, match="1 pack"):
         first.close(0.3)
     server.answer, kafka_has.acknowledges = plain(204), True
     before = len(server.uploads()), len(kafka_has.sent)
     second = make(**{} if to_edge else {"edge": None, **kafka})
-    made_for = "Kafka" if to_edge else "an edge"
-    with pytest.raises(DeliveryError, match=f"cannot be sent: it was made for {made_for}, which may have it"):
-        second.flush(10)
+    pin_messages({"the pack was made for another destination": lambda: second.flush(10)})
     assert (len(server.uploads()), len(kafka_has.sent)) == before
     assert second.counters().unsendable == 1
-    with pytest.raises(DeliveryError, match="made for"):
+    with pytest.raises(DeliveryError, match="pack 1"):
         second.close()
     if not to_edge:
         make().flush()
@@ -364,9 +361,9 @@ def test_death_of_a_thread_is_reported(make, server, monkeypatch):
     monkeypatch.setattr(edge_delivery, "verdict_of", die)
     producer = make()
     producer.report("latency", [1], None)
-    with pytest.raises(DeliveryError, match="the delivery thread died of KeyError"):
+    with pytest.raises(DeliveryError, match="KeyError"):
         producer.flush(20)
-    with pytest.raises(DeliveryError, match="the delivery thread died"):
+    with pytest.raises(DeliveryError, match="KeyError"):
         producer.close()
 
 
