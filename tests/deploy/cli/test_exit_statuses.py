@@ -140,7 +140,7 @@ REFUSED = [
     "decode carrier --candidates lines.csv",
     "decode tree --grow --rate 2",
     "compare carrier --between 2026-01",
-    "compare carrier --between 2026-01 --and 2026-01",
+    "compare carrier --between 1767225600/1767312000 --and 1767225600/1767312000",
     "compare carrier --between 2026-13 --and 2026-01",
     "compare carrier --between 2026-01 --and 2026-02 --rate nan",
     "compare air --between 2026-01 --and 2026-02",
