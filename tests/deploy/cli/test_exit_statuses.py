@@ -58,7 +58,7 @@ WRONG_PERIODS = [
     "--from 2026-01-02T00:00Z --to 2026-01-01T00:00Z",
     "--from 1000000001 --to 1000000002",
 ]
-#: Each is refused with a message of REFUSED.
+#: Refused with messages that those of REFUSED, or tests of the command, pin.
 WRONG = [
     *(line.format("nosuch") for line in COLLECTION),
     *(f"{line} --config none.yaml" for line in WITH_FILE),
@@ -80,6 +80,11 @@ WRONG = [
     "compare carrier --between 2026-01 --and 1000000001/1000000002",
     "topics check --as nobody",
     *(f"export carrier --output {each}" for each in ("S3://b/x", "file:///x", "s3:", "s3:/b", "-")),
+    "plan --values 10 --reports 100 --epsilon 99",
+    "account --mechanism k-rr",
+    "account --mechanism k-rr --k 3 --epsilon 1 --reports 1 --budget 2",
+    "account --mechanism k-rr --k 3 --epsilon 1 --reports 1 --f 0.3",
+    "estimate k-rr --epsilon 1 --counts 1,x",
 ]
 REFUSED = [
     "watch nosuch",
@@ -112,13 +117,9 @@ REFUSED = [
     "demo --once --browser",
     "broker --port x",
     "plan --values 1 --reports 100 --epsilon 1",
-    "plan --values 10 --reports 100 --epsilon 99",
     "plan --values 10 --reports 100 --epsilon 1 --delta 0.1",
     "plan --values 10 --reports 100 --epsilon 1 --plot x.gif",
-    "account --mechanism k-rr",
     "account --mechanism k-rr --k 1 --epsilon 1 --reports 1",
-    "account --mechanism k-rr --k 3 --epsilon 1 --reports 1 --budget 2",
-    "account --mechanism k-rr --k 3 --epsilon 1 --reports 1 --f 0.3",
     "topics create --producer x",
     "topics create --acls --edge x",
     "produce carrier --input lines.csv --field carrier --second-field x --no-clients",
@@ -156,7 +157,6 @@ REFUSED = [
     "inspect reports --offset 1 --tail 2",
     "inspect reports --schema",
     "estimate k-rr --epsilon 1",
-    "estimate k-rr --epsilon 1 --counts 1,x",
     "estimate k-rr --epsilon 1 --counts 1,2 --iterations 5",
     "estimate k-rr --epsilon 1 --input none.txt",
     "estimate rappor --params none --counts none --map none",
