@@ -68,8 +68,8 @@ PAIR = """\
 """
 
 
-def test_messages(nowhere: str, pin_messages: PinMessages) -> None:
-    """A value is neither client nor time: three values would be three cohorts, in clear."""
+def test_a_value_is_neither_client_nor_time(nowhere: str, pin_messages: PinMessages) -> None:
+    """Three values would be three cohorts, in clear."""
     file = Path("deniable.yaml")
     file.write_text(file.read_text().replace("collections:\n", f"collections:\n{PAIR}", 1))
 

@@ -83,8 +83,8 @@ def stopped_at(text: str) -> str:
     return str(caught.value)
 
 
-def test_messages_of_rows_with_another_number_of_cells(pin_messages: PinMessages) -> None:
-    """They stop the run: a comma in a value makes a row too long, and another cell of it the client."""
+def test_a_row_of_another_number_of_cells_stops_the_run(pin_messages: PinMessages) -> None:
+    """A comma in a value makes a row too long, and another cell of it the client."""
     rows = {"one too many": "3,1,5", "one too few": "2", "a space": " "}
     pin_messages(
         {what: partial(stopped_at, f"client,value\nann,AA\n{row}\nben,B6\n") for what, row in rows.items()}
