@@ -18,8 +18,7 @@ from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.square_wave import SquareWave
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 K_RR = "--mechanism k-rr --k 16 --epsilon 1"
 RAPPOR = "--mechanism rappor --f 0.25 --p 0.35 --q 0.65 --hashes 2"

@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 from deploy.offline.estimate_krr import estimate
 from estimators.frequency.krr import estimate as estimate_frequencies
 from estimators.mechanisms.krr import KRR
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 from tests.support.paths import VECTORS
 
 CASES = json.loads((VECTORS / "krr_estimators.json").read_text())["cases"]

@@ -10,8 +10,7 @@ from deploy.offline.estimate_krr import estimate
 from estimators.frequency.krr import estimate as estimate_krr
 from estimators.frequency.pairs.estimate import estimate_pair
 from estimators.mechanisms.matrix.pair import PairKRR
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 COUNTS = np.array([[4000, 1500, 900], [1200, 3000, 1000]])
 TYPED = "4000,1500,900\n1200,3000,1000\n"

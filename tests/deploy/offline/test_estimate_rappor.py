@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 from deploy.offline.estimate_rappor import rappor_command
 from deploy.offline.estimate_table import record_of, table
 from estimators.frequency.estimate import Estimate, Misfit
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 from tests.support.paths import VECTORS
 
 PARAMS = "k,h,m,p,q,f\n16,2,4,0.5,0.75,0.5\n"

@@ -17,8 +17,7 @@ from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.krr import KRR
 from estimators.planning import best_bloom
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 
 def run(line: str) -> Result:

@@ -14,8 +14,7 @@ from deploy.query import past_windows
 from deploy.query.decoding.decode import decode
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 START = 1_769_817_600
 PERIOD = ("--from", "2026-01-31T00:00Z", "--to", "2026-01-31T00:02Z")

@@ -12,7 +12,7 @@ from deploy.query.detectors.changes import changes
 from estimators.collection import Collection
 from estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT
-from tests.support.deploy.refusals import refusal_of
+from tests.support.messages import refusal_of
 
 
 def test_a_share_that_noise_took_out_of_its_interval_is_shown_at_its_end() -> None:

@@ -25,8 +25,7 @@ from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from estimators.mechanisms.rappor import Rappor
 from tests.support.deploy.collection_texts import WHOLE
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 PERIOD = ("--from", "2026-01-31T00:00Z", "--to", "2026-01-31T00:10Z")
 START = 1_769_817_600

@@ -21,8 +21,7 @@ from deploy.broker.ports import free_port
 from deploy.services.aggregate.command import aggregate
 from deploy.services.aggregate.ready import ready
 from deploy.services.metrics_server import probes_at, served
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,7 @@ from ruamel.yaml import YAML
 from deploy.config.file import load
 from deploy.offline.check import check
 from deploy.start.init import init
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,7 @@ from deploy.services.edge import try_files as pages
 from deploy.services.edge.command import edge
 from deploy.services.edge.try_files import try_files
 from tests.support.deploy.collection_texts import WHOLE
-from tests.support.deploy.refusals import refusal_of
-from tests.support.messages import PinMessages
+from tests.support.messages import PinMessages, refusal_of
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 from tests.support.secured.certificates import Authority
