@@ -376,7 +376,7 @@ class _Pair(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def _pair_collection(self, mechanism: PairKRR | OneHotPair, first: Field, second: Field) -> Collection:
         labels = pair_labels(first, second)
-        check_distinct("pairs of values, as shown", labels)
+        check_distinct("pairs of values as shown", labels)
         return self._collection(mechanism, values=labels, fields=(first, second))
 
 

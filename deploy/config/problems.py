@@ -140,7 +140,7 @@ def _unknown(name: str, is_cut: bool, known: Sequence[str]) -> str:
         return f"unknown field `{name}`; it belongs in the mapping `budget`"
     near = get_close_matches(name, known, 1)
     guess = f"; did you mean `{near[0]}`?" if near else "."
-    if name == "password":
+    if name == "password" and "url" in known:
         guess = "; a password must not be in the file: set PGPASSWORD, or give passfile=FILE in the url."
     if name == "canary":
         guess = "; a canary is of mechanism k-rr or k-rr-longitudinal."
@@ -156,7 +156,7 @@ def _not_listed(field: str | int, value: object) -> str:
         "when_away": ["wait", "drop"],
     }[str(field)]
     if field == "budget":
-        return f"must be none or a mapping, got {value!r}; {BUDGET_ADVICE}"
+        return f"must be none, or a mapping, got {value!r}; {BUDGET_ADVICE}"
     near = get_close_matches(str(value), map(str, listed), 1)
     guess = f"; did you mean {near[0]}?" if near else ""
     return f"must be one of {', '.join(map(str, listed))}, got {value!r}{guess}"

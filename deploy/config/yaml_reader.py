@@ -24,8 +24,10 @@ def parse(text: str) -> object:
             "is not YAML: an anchor (&…) is defined twice, or the like; quote values that begin with &"
         ) from None
     except TypeError:  # ruamel.yaml does not wrap this one, nor the last
-        raise ValueError("names of fields must be text, got a list or a mapping for one") from None
-    except (YAMLError, RecursionError) as error:
+        raise ValueError("names of fields must be text, got a list or a mapping") from None
+    except RecursionError:
+        raise ValueError("is not YAML that this can read: lists or mappings are nested too deeply") from None
+    except YAMLError as error:
         raise ValueError(f"is not YAML: {_tab(text, error) or _problem(error)}") from None
     except (ValueError, LookupError):
         raise ValueError(
@@ -66,7 +68,7 @@ def _child(node: Any, step: str | int) -> tuple[int, Any] | None:
     return None
 
 
-def _tab(text: str, error: YAMLError | RecursionError) -> str | None:
+def _tab(text: str, error: YAMLError) -> str | None:
     """Return what to say if a tab is where the parser stopped, or indents that line."""
     mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
     if mark is None:
@@ -78,7 +80,7 @@ def _tab(text: str, error: YAMLError | RecursionError) -> str | None:
     return f"line {mark.line + 1} has a tab where YAML needs spaces; replace it by spaces"
 
 
-def _problem(error: YAMLError | RecursionError) -> str:
+def _problem(error: YAMLError) -> str:
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     problem = str(error.problem)

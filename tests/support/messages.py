@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from tests.support.paths import REPOSITORY
 
@@ -64,6 +65,13 @@ def pin_messages(request: pytest.FixtureRequest, tmp_path: Path) -> PinMessages:
             )
 
     return check
+
+
+def refusal_of(ended: Result, status: int) -> str:
+    """Return what a command said without the usage above it; its status is this, and its stdout empty."""
+    assert (ended.exit_code, ended.stdout) == (status, ""), ended.output
+    assert "Error: " in ended.stderr, ended.exception
+    return ended.stderr[ended.stderr.index("Error: ") :]
 
 
 def _message(what: str, action: Action) -> str:

@@ -9,6 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
+from aggregator.history.periods import number_of
 from aggregator.topics.names import Topics
 from deploy.cluster.finding import Finding
 from deploy.cluster.permissions.findings import topic_operations
@@ -111,8 +112,8 @@ def number_findings(
     kept = {topics.reports, topics.uploads, *([topics.state] if notes else ())}
     return [
         Finding(
-            f"topic {name} has {numbers[name]} partitions, not {topics.partitions}, and the number must "
-            f"never change",
+            f"topic {name} has {number_of(numbers[name], 'partition')}, not {topics.partitions}, and the "
+            f"number must never change",
             _remedy({each: numbers[each] for each in names if each in numbers}, is_kept=name in kept),
         )
         for name in unfit
@@ -154,8 +155,8 @@ def reports_findings(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
         which = f"{number} (kafka.partitions)" if seen else "the kafka.partitions of the workers"
         return [
             Finding(
-                f"topic {reports.name} has {number} partitions, not {reports.partitions}, and the number "
-                f"must never change",
+                f"topic {reports.name} has {number_of(number, 'partition')}, not {reports.partitions}, and "
+                f"the number must never change",
                 f"use {which}, or another kafka.topic_prefix",
             )
         ]
@@ -176,7 +177,7 @@ def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Fin
     numbers = numbers_of(admin, topics)
     if name in numbers:
         number = numbers[name]
-        what = f"topic {name} has {number} partitions, not {topics.partitions}"
+        what = f"topic {name} has {number_of(number, 'partition')}, not {topics.partitions}"
         wrong = Finding(what, _remedy({name: number}, is_kept=True))
         return [] if number == topics.partitions else [wrong]
     return [] if name in topic_operations(admin, [name]) else [absence(name)]

@@ -44,7 +44,7 @@ def why_not_ready(place: str) -> str:
         return f"{place} is not ready: {_reasons(error)}"
     except (URLError, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        return f"nothing answers at {place}: {reason}"
+        return f"nothing answers at {place}: {getattr(reason, 'strerror', None) or reason}"
 
 
 def _is_ready(body: bytes) -> bool:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from deploy.broker import jars as broker_jars
-from deploy.broker.errors import BrokerError, ToolMissingError
+from deploy.broker.errors import BrokerError
 from deploy.broker.jars import POM, fetch_jars, find_java
+from tests.support.messages import PinMessages
 
 # Makes the folder that it is asked to fill, and counts its runs.
 FILL = """
@@ -48,30 +49,20 @@ def test_java_home_wins(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find_java() == str(java)
 
 
-@pytest.mark.usefixtures("tools")
-def test_no_java() -> None:
-    with pytest.raises(ToolMissingError, match="needs Java 17 or newer, found none: install openjdk-17"):
-        find_java()
+def test_messages_of_java(tools: Path, pin_messages: PinMessages) -> None:
+    def find(printed: str | None) -> str:
+        if printed is not None:
+            write_tool(tools / "java", f"echo '{printed}' >&2")
+        return find_java()
 
-
-@pytest.mark.parametrize(
-    ("printed", "found"),
-    [
-        ('openjdk version "11.0.2"', "found version 11 at"),
-        ('java version "1.8.0_292"', "found version 8 at"),
-        ("what?", "found an unknown version at"),
-    ],
-)
-def test_java_that_is_too_old(tools: Path, printed: str, found: str) -> None:
-    write_tool(tools / "java", f"echo '{printed}' >&2")
-    with pytest.raises(ToolMissingError, match=f"needs Java 17 or newer, {found} .*/java: install"):
-        find_java()
-
-
-@pytest.mark.usefixtures("tools")
-def test_no_maven() -> None:
-    with pytest.raises(ToolMissingError, match="is missing: run `apt-get install maven`"):
-        fetch_jars()
+    pin_messages(
+        {
+            "no Java": lambda: find(None),
+            "Java 11": lambda: find('openjdk version "11.0.2"'),
+            "Java 8": lambda: find('java version "1.8.0_292"'),
+            "a program of another kind": lambda: find("what?"),
+        }
+    )
 
 
 def test_maven_runs_once(tools: Path) -> None:
@@ -94,13 +85,22 @@ def test_changed_jars_are_fetched_again(tools: Path, tmp_path: Path, monkeypatch
 
 def test_maven_that_fails_leaves_nothing_and_is_tried_again(tools: Path) -> None:
     write_tool(tools / "mvn", "echo '[ERROR] no network'; exit 1")
-    with pytest.raises(BrokerError, match=r"could not fetch Kafka's jars:\n\[ERROR\] no network"):
+    with pytest.raises(BrokerError):
         fetch_jars()
     write_tool(tools / "mvn", FILL)
     assert fetch_jars().is_dir()
 
 
-def test_maven_that_hangs(tools: Path) -> None:
-    write_tool(tools / "mvn", "echo waiting; exec /bin/sleep 600")
-    with pytest.raises(BrokerError, match="Maven did not end within 1 s:\nwaiting"):
+def test_messages_of_maven(tools: Path, pin_messages: PinMessages) -> None:
+    def fetch(script: str | None) -> None:
+        if script is not None:
+            write_tool(tools / "mvn", script)
         fetch_jars(maven_seconds=1)
+
+    pin_messages(
+        {
+            "no Maven": lambda: fetch(None),
+            "Maven fails": lambda: fetch("echo '[ERROR] no network'; exit 1"),
+            "Maven hangs": lambda: fetch("echo waiting; exec /bin/sleep 600"),
+        }
+    )

@@ -7,6 +7,7 @@ import shlex
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,7 @@ from producers.storage.store import StoreError
 from producers.transport.credential_files import SecurityError
 from tests.deploy.cli.conftest import Run
 from tests.support.deploy.collection_texts import WHOLE
+from tests.support.messages import PinMessages
 
 PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
 NEEDING_KAFKA = [
@@ -65,38 +67,12 @@ def test_the_commands_are_those_that_were_promised() -> None:
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize(
-    ("line", "guess"),
-    [
-        ("produc x", "No such command 'produc'. Did you mean 'produce'?"),
-        ("aggregat", "No such command 'aggregat'. Did you mean 'aggregate'?"),
-        ("xyzzy", "No such command 'xyzzy'."),
-        ("topics crate", "No such command 'crate'. Did you mean 'create'?"),
-        (
-            "produce carrier --field x --format json",
-            "Invalid value for '--format': 'json' is not one of 'csv', 'jsonl'. Did you mean 'jsonl'?",
-        ),
-        ("topics check --as reder", "Invalid value for '--as': 'reder' is not one of "),
-        ("ready --adress x", "No such option: --adress Did you mean --address?"),
-    ],
-)
-def test_misspelt_words_are_refused_with_the_nearest(line: str, guess: str, run: Run) -> None:
-    ended = run(line)
-    assert ended.code == 2
-    assert ended.err.splitlines()[-1].startswith(f"Error: {guess}")
-    assert ("Did you mean" in ended.err) == (not line.startswith("xyzzy"))
-
-
 def test_absent_file_is_refused_with_what_to_do(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
 ) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    assert run("check").err == (
-        "Error: there is no deniable.yaml in this folder: cd to the one that has it, name it with --config "
-        "FILE, or write one with deniable init\n"
-    )
-    assert "cannot be read: No such file or directory" in run("check --config other.yaml").err
+    pin_messages({"a folder without deniable.yaml": lambda: run("check").err})
 
 
 def test_list_of_commands_fits_a_terminal_and_loads_none(run: Run) -> None:
@@ -161,25 +137,6 @@ def test_schema_of_estimates_is_printed_and_nothing_connects(run: Run) -> None:
     assert run("inspect estimates --schema") == (0, estimate_schema.PATH.read_text(encoding="utf-8"), "")
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("reports --schema", "--schema is for the topic estimates, got reports"),
-        ("reports --offset 1 --tail 1", "give either --offset or --tail"),
-        (
-            "nonsense",
-            "'nonsense' is not one of 'reports', 'counts', 'rejected', 'estimates', 'windows', 'state', "
-            "'collections', 'uploads', 'rejected-uploads'.",
-        ),
-        ("reports --tail 0", "0 is not in the range 1<=x<=1000000."),
-    ],
-)
-def test_wrong_usage_of_inspect_is_reported(run: Run, line: str, message: str) -> None:
-    ended = run(f"inspect {line}")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.splitlines()[-1].endswith(message)
-
-
 def test_check_shows_programs_of_every_collection(run: Run) -> None:
     ended = run("check")
     assert (ended.code, ended.err) == (0, "")
@@ -190,74 +147,17 @@ def test_check_shows_programs_of_every_collection(run: Run) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("", "Usage: deniable"),
-        ("topics", "Usage: deniable topics"),
-        ("nope", "No such command 'nope'"),
-        ("check --nope", "No such option"),
-        ("watch", "Missing argument 'COLLECTION'"),
-        ("produce carrier --no-clients", "Missing option '--field'"),
-        (
-            "produce carrier --field x",
-            "give either --clients NAME, or --no-clients if every line is a different client",
-        ),
-        ("produce carrier --field x --clients y --no-clients", "give either --clients NAME, or --no-clients"),
-        ("produce carrier --field x --no-clients --format xml", "'xml' is not one of 'csv', 'jsonl'"),
-        ("produce carrier --field x --no-clients --input none.csv", "'none.csv': No such file or directory"),
-        ("produce carrier --field x --no-clients --input .", "'.': Is a directory"),
-        ("produce carrier --field x --no-clients --metrics-port -1", "-1 is not in the range 0<=x<=65535"),
-        ("produce carrier --field x --no-clients --data-dir lines.csv", "Directory 'lines.csv' is a file"),
-        (
-            "produce carrier --field x --no-clients --follow --input /dev/null",
-            "--follow needs --input with a regular file",
-        ),
-        ("produce several --field x --no-clients --input lines.csv", "give JSON lines, --format jsonl"),
-        ("aggregate --web-port 65536", "65536 is not in the range 0<=x<=65535"),
-        ("broker --port -1", "-1 is not in the range 0<=x<=65535"),
-        ("broker --data-dir lines.csv", "Directory 'lines.csv' is a file"),
-        ("topics create --partitions 0", "0 is not in the range 1<=x<=1000"),
-        ("replay --wait -1", "-1.0 is not in the range x>=0"),
-    ],
-)
-def test_wrong_usage_is_status_2(line: str, message: str, run: Run) -> None:
+@pytest.mark.parametrize("line", ["", "topics"])
+def test_groups_show_their_help(line: str, run: Run) -> None:
     ended = run(line)
     assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert "Traceback" not in ended.err
+    assert ended.err.startswith("Usage: deniable")
 
 
 def test_a_huge_argument_is_not_repeated_whole(run: Run) -> None:
     ended = run(f"plan --values {'9' * 5000} --epsilon 1 --reports 10")
     assert ended.code == 2
-    assert "'--values': '" + 99 * "9" + "… is not a valid integer range" in ended.err
-
-
-@pytest.mark.parametrize("line", ["watch carrier", "aggregate"])
-def test_servers_without_a_port_are_wrong_usage(line: str, run: Run) -> None:
-    ended = run(f"{line} --bootstrap-servers here")
-    assert ended.code == 2
-    assert ended.err.startswith("Error: --bootstrap-servers must be HOST:PORT")
-
-
-def test_an_unknown_collection_is_refused_with_the_known_ones(run: Run) -> None:
-    assert run("watch nope") == (
-        2,
-        "",
-        "Error: deniable.yaml: there is no collection 'nope'; known ones: carrier, destination, several\n",
-    )
-
-
-def test_too_expensive_reports_are_refused_before_connecting(run: Run) -> None:
-    Path("lines.jsonl").touch()
-    ended = run("produce several --format jsonl --input lines.jsonl --field x --no-clients")
-    assert (ended.code, ended.out) == (1, "")
-    assert re.fullmatch(
-        r"Error: epsilon of one report to several must be in \(0, 0\.5\], its budget, got 2\.04\d+; "
-        r"every line would be refused\n",
-        ended.err,
-    )
+    assert f"'--values': '{99 * '9'}… " in ended.err
 
 
 @pytest.mark.parametrize("line", [*TALKING, "check"])
@@ -270,11 +170,8 @@ def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> 
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
-    assert ended == (
-        1,
-        "",
-        "Error: deniable.yaml:4: collections[0] (carrier): epsilon must be in (0, 16], got 17.0\n",
-    )
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("Error: deniable.yaml:4: collections[0] (carrier): epsilon ")
 
 
 @pytest.mark.parametrize("line", [*NEEDING_KAFKA, "demo --once"])
@@ -284,11 +181,8 @@ def test_absent_broker_is_named(line: str, run: Run) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         ended = run(f"{line} --bootstrap-servers {address}")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == (
-        f"Error: no Kafka broker answers ({address}: Connection refused); start one with deniable dev, which "
-        "keeps its data, or with deniable broker; or name an existing one in "
-        "kafka.bootstrap_servers, or with --bootstrap-servers HOST:PORT\n"
-    )
+    assert ended.err.startswith("Error: ")
+    assert f"({address}: " in ended.err
 
 
 @pytest.mark.parametrize(
@@ -315,25 +209,29 @@ def test_an_expected_error_is_one_line(
     assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
-        (PermissionError(errno.EACCES, "Permission denied", "x.yaml"), "x.yaml: Permission denied"),
-        (TimeoutError(), "Kafka did not answer in time"),
-    ],
-)
-def test_system_errors_are_one_line(
-    error: OSError, message: str, run: Run, monkeypatch: pytest.MonkeyPatch
+def test_messages_of_system_errors(
+    run: Run, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
 ) -> None:
-    def fail(*_: object) -> None:
-        raise error
+    def refusal(error: OSError) -> str:
+        def fail(*_: object) -> None:
+            raise error
 
-    monkeypatch.setattr("deploy.offline.check.load", fail)
-    assert run("check") == (1, "", f"Error: {message}\n")
+        monkeypatch.setattr("deploy.offline.check.load", fail)
+        ended = run("check")
+        assert (ended.code, ended.out) == (1, "")
+        return ended.err
+
+    errors = {
+        "the disk is full": OSError(errno.ENOSPC, "No space left on device"),
+        "a file may not be read": PermissionError(errno.EACCES, "Permission denied", "x.yaml"),
+        "a time limit without words": TimeoutError(),
+    }
+    pin_messages({what: partial(refusal, error) for what, error in errors.items()})
 
 
-def test_output_that_is_lost_at_the_end_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_that_is_lost_at_the_end_is_reported(
+    run: Run, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
+) -> None:
     with open("/dev/full", "w") as full:
 
         def write(*_: object) -> SimpleNamespace:
@@ -342,17 +240,12 @@ def test_output_that_is_lost_at_the_end_is_reported(run: Run, monkeypatch: pytes
 
         monkeypatch.setattr("deploy.offline.check.load", write)
         monkeypatch.setattr("sys.stdout", full)
-        assert run("check") == (1, "", "Error: stdout cannot be written: No space left on device\n")
+        ended = run("check")
+    assert (ended.code, ended.out) == (1, "")
+    pin_messages({"stdout is on a full disk": lambda: ended.err})
 
 
-def test_absent_file_is_wrong_use_and_an_unreadable_one_is_tried(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run("check --config none.yaml") == (
-        2,
-        "",
-        "Error: none.yaml: cannot be read: No such file or directory\n",
-    )
+def test_unreadable_file_is_tried(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_, **__: False)  # what click asks; the superuser may read all
     assert run("check").code == 0
 

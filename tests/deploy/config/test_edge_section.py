@@ -1,12 +1,14 @@
 """Section `edge`: defaults, ranges, files that belong together, origins."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from deploy.config.checks import origin_sent
 from deploy.config.sections import EdgeSection
-from tests.support.deploy.collection_texts import WHOLE, read, refusal
+from tests.support.deploy.collection_texts import WHOLE, read
+from tests.support.messages import PinMessages
 
 
 @pytest.fixture
@@ -57,27 +59,19 @@ def test_origins_are_known_as_browsers_send_them(file: Path, given: str, sent: s
     assert origin_sent(given) == sent
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ("allow_origins: [https://shop.example/]", "edge: allow_origins must have origins such as https://"),
-        ("allow_origins: [https://SHOP.example]", "edge: allow_origins must have origins such as https://"),
-        ("allow_origins: [shop.example]", "edge: allow_origins must have origins such as https://"),
-        ("allow_origins: ['null']", "edge: allow_origins must have origins such as https://"),
-        ("allow_origins: ['*', https://a.example]", "edge: allow_origins must have origins such as https://"),
-        (
-            "allow_origins: [https://a.b, https://a.b]",
-            "edge: allow_origins must be distinct, got 'https://a.b'",
-        ),
-        ("certificate_file: c.pem", "edge: certificate_file and key_file belong together"),
-        ("signing_key_file: ''", "edge: signing_key_file must not be empty: leave it out"),
-        ("uploads_per_minute: -1", "edge: uploads_per_minute must be in [0, 1000000000], got -1"),
-        ("trusted_proxies: true", "edge.trusted_proxies: must be an integer in [0, 100], got True"),
-        (
-            "upload_per_minute: 1",
-            "edge: unknown field `upload_per_minute`; did you mean `uploads_per_minute`?",
-        ),
-    ],
-)
-def test_what_is_refused(file: Path, fields: str, said: str) -> None:
-    assert refusal(file, f"edge: {{{fields}}}\n{WHOLE}").startswith(said)
+def test_messages(file: Path, pin_messages: PinMessages) -> None:
+    fields = {
+        "an origin has a path": "allow_origins: [https://shop.example/]",
+        "an origin has capital letters": "allow_origins: [https://SHOP.example]",
+        "an origin without a scheme": "allow_origins: [shop.example]",
+        "the origin null": "allow_origins: ['null']",
+        "all origins beside one": "allow_origins: ['*', https://a.example]",
+        "an origin twice": "allow_origins: [https://a.b, https://a.b]",
+        "a certificate without a key": "certificate_file: c.pem",
+        "an empty name of a file": "signing_key_file: ''",
+        "uploads_per_minute is negative": "uploads_per_minute: -1",
+        "trusted_proxies is true": "trusted_proxies: true",
+        "a field is misspelt": "upload_per_minute: 1",
+    }
+    texts = {what: f"edge: {{{field}}}\n{WHOLE}" for what, field in fields.items()}
+    pin_messages({what: partial(read, file, text) for what, text in texts.items()})

@@ -1,6 +1,6 @@
 """A pair of fields in the collection file: epsilon of both or of each, labels of pairs, mistakes."""
 
-import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,8 @@ from deploy.config.describe import describe
 from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from estimators.mechanisms.matrix.pair import PairKRR
 from producers.budget.allowance import Allowance
-from tests.support.deploy.collection_texts import HEAD, read, refusal
+from tests.support.deploy.collection_texts import HEAD, read
+from tests.support.messages import PinMessages
 
 TIMES = "window_seconds: 60, grace_seconds: 10, budget: none"
 FIELDS = "[{name: carrier, values: [AA, B6]}, {name: origin, values: [EWR, JFK, LGA], other: false}]"
@@ -90,81 +91,44 @@ def test_bits_of_pairs_that_take_any_value_are_not_warned_of(file: Path) -> None
     assert "warning" not in describe(Allowance(found, None, 1))
 
 
-def test_bits_of_pairs_take_no_epsilon_of_a_field(file: Path) -> None:
-    fields = "[{name: a, values: [x], epsilon: 1}, {name: b, values: [y]}]"
-    assert refusal(file, hot_entry(fields)).startswith(
-        "collections[0] (route): epsilon is that of the pair: fields of a one-hot-pair take none of their own"
-    )
+def test_messages_of_bits(file: Path, pin_messages: PinMessages) -> None:
     many = ", ".join(f"v{number}" for number in range(50))
-    wide = f"[{{name: a, values: [{many}]}}, {{name: b, values: [{many}]}}]"
-    assert refusal(file, hot_entry(wide)).startswith(
-        "collections[0] (route): pairs of values must be at most 2000, got 2601"
+    fields = {
+        "an epsilon of a field": "[{name: a, values: [x], epsilon: 1}, {name: b, values: [y]}]",
+        "too many pairs": f"[{{name: a, values: [{many}]}}, {{name: b, values: [{many}]}}]",
+    }
+    several = "[{name: a, values: 3}, {name: B, vlues: [y]}]"
+    pin_messages(
+        {what: partial(read, file, hot_entry(field)) for what, field in fields.items()}
+        | {"wrong types in both fields, and no epsilon": partial(read, file, hot_entry(several, ""))}
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "more", "message"),
-    [
-        (FIELDS, "", ": give either epsilon, which both fields share equally, or an epsilon in each field"),
-        ("[{name: a, values: [x], epsilon: 1}, {name: b, values: [y]}]", "",
-         ": give either epsilon, which both fields share equally, or an epsilon in each field"),
-        ("[{name: a, values: [x]}, {name: a, values: [y]}]", "epsilon: 1, ",
-         ": names of fields must be distinct, got 'a' twice"),
-        ("[{name: a, values: [x, x]}, {name: b, values: [y]}]", "epsilon: 1, ",
-         ": values of a must be distinct, got 'x' twice"),
-        ("[{name: a, values: [x], other: false}, {name: b, values: [y]}]", "epsilon: 1, ",
-         ": number of values of a must be in [2, 1000], got 1"),
-        ("[{name: a, values: ['(other)']}, {name: b, values: [y]}]", "epsilon: 1, ",
-         ": values of a must not contain '(other)', which stands for all others"),
-        ("[{name: a, values: ['x', 'x / y']}, {name: b, values: ['z', 'y / z']}]", "epsilon: 1, ",
-         ": pairs of values, as shown must be distinct, got 'x / y / z' twice"),
-        (FIELDS, "epsilon: 17, ", ": epsilon of both fields together must be in (0, 16], got 17"),
-    ],
-)  # fmt: skip
-def test_contradictions_are_named(file: Path, fields: str, more: str, message: str) -> None:
-    assert refusal(file, entry(fields, more)).startswith(f"collections[0] (route){message}")
-
-
-def test_all_mistakes_of_a_pair_are_named_together(file: Path) -> None:
-    fields = "[{name: a, values: [x, x]}, {name: a, values: ['(other)'], other: false, epsilon: 1}]"
-    said = refusal(file, entry(fields, "epsilon: 2, ")).splitlines()
-    assert [line.partition("collections[0] (route): ")[2] for line in said] == [
-        "names of fields must be distinct, got 'a' twice",
-        "values of a must be distinct, got 'x' twice",
-        "number of values of a must be in [2, 1000], got 1",
-        "values of a must not contain '(other)', which stands for all others",
-        "give either epsilon, which both fields share equally, or an epsilon in each field",
-    ]
-
-
-def test_wrong_types_of_both_fields_are_named_together(file: Path) -> None:
-    fields = "[{name: a, values: 3}, {name: B, vlues: [y]}]"
-    said = refusal(file, hot_entry(fields, "")).splitlines()
-    assert [re.split("[;,]", line.partition("collections[0]")[2])[0] for line in said] == [
-        ".fields[0].values: must be a list of text",
-        ".fields[1].name: must be 1 to 63 lower-case letters",
-        ".fields[1]: unknown field `vlues`",
-        ": field `epsilon` is missing",
-    ]
-
-
-def test_three_fields_are_refused(file: Path) -> None:
-    three = FIELDS.replace("]}, {name: o", "]}, {name: x, values: [y]}, {name: o", 1)
-    assert refusal(file, entry(three)).startswith(
-        "collections[0].fields: must be a list of two fields, each with name and values, got ["
-    )
-
-
-def test_unknown_field_of_a_field_is_named(file: Path) -> None:
-    wrong = FIELDS.replace("values: [AA, B6]", "values: [AA, B6], othr: true")
-    assert refusal(file, entry(wrong)) == (
-        "collections[0].fields[0]: unknown field `othr`; did you mean `other`? "
-        "Known fields: name, values, other, epsilon"
-    )
-
-
-def test_field_without_values_is_refused(file: Path) -> None:
-    wrong = FIELDS.replace(", values: [AA, B6]", "")
-    assert refusal(file, entry(wrong)) == (
-        "collections[0].fields[0]: field `values` is missing; it must be a list of text"
-    )
+def test_messages(file: Path, pin_messages: PinMessages) -> None:
+    """All mistakes of a pair are named together."""
+    one = "epsilon: 1, "
+    entries = {
+        "no epsilon": entry(FIELDS, ""),
+        "an epsilon of one field": entry("[{name: a, values: [x], epsilon: 1}, {name: b, values: [y]}]", ""),
+        "fields of the same name": entry("[{name: a, values: [x]}, {name: a, values: [y]}]", one),
+        "a value twice": entry("[{name: a, values: [x, x]}, {name: b, values: [y]}]", one),
+        "one value, and no others": entry(
+            "[{name: a, values: [x], other: false}, {name: b, values: [y]}]", one
+        ),
+        "a value has the name of all others": entry(
+            "[{name: a, values: ['(other)']}, {name: b, values: [y]}]", one
+        ),
+        "two pairs are shown alike": entry(
+            "[{name: a, values: ['x', 'x / y']}, {name: b, values: ['z', 'y / z']}]", one
+        ),
+        "epsilon is too large": entry(FIELDS, "epsilon: 17, "),
+        "five mistakes": entry(
+            "[{name: a, values: [x, x]}, {name: a, values: ['(other)'], other: false, epsilon: 1}]"
+        ),
+        "three fields": entry(FIELDS.replace("]}, {name: o", "]}, {name: x, values: [y]}, {name: o", 1)),
+        "a field of a field is misspelt": entry(
+            FIELDS.replace("values: [AA, B6]", "values: [AA, B6], othr: true")
+        ),
+        "a field without values": entry(FIELDS.replace(", values: [AA, B6]", "")),
+    }
+    pin_messages({what: partial(read, file, text) for what, text in entries.items()})

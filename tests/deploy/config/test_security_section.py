@@ -2,6 +2,7 @@
 
 import os
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,10 @@ from click.testing import CliRunner
 from deploy.cli.commands import deniable
 from deploy.config.file import CollectionFileError, load
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
+from tests.support.messages import PinMessages
 from tests.support.paths import REPOSITORY
 
 SECRET = "hunter2 ✓"
-FIELDS = (
-    "kafka.security: must be a mapping of fields: ca_file, certificate_file, key_file, key_password_file, "
-    "username, password_file"
-)
 S = "DENIABLE_KAFKA__SECURITY__"
 KUBERNETES = REPOSITORY / "deploy" / "kubernetes" / "overlays"
 
@@ -28,14 +26,6 @@ def file(tmp_path: Path) -> Path:
 
 def secured(section: str) -> str:
     return f"kafka: {{bootstrap_servers: 'kafka.example:9093', security: {section}}}\n{WHOLE}"
-
-
-def variable_refusal(file: Path, **environment: str) -> str:
-    """The message about a variable, which does not blame the file."""
-    with pytest.raises(CollectionFileError) as caught:
-        read(file, WHOLE, **environment)
-    assert str(caught.value).startswith("variable DENIABLE_")
-    return str(caught.value)
 
 
 def test_paths_are_relative_to_the_file_and_not_opened(file: Path) -> None:
@@ -68,15 +58,11 @@ def test_empty_section_means_tls_with_system_authorities(file: Path) -> None:
 
 def test_a_section_without_a_line_is_refused(file: Path) -> None:
     """Who comments its fields out does not mean connections in clear."""
-    message = (
-        "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities that "
-        "this system trusts; leave it out for plaintext connections"
-    )
     for kafka in ("{security: }", "{allow_plaintext: true, security: null}"):
         text = f"kafka: {kafka}\n{WHOLE}"
-        assert refusal(file, text) == message
-        assert refusal(file, text, **{f"{S}USERNAME": "a", f"{S}PASSWORD": SECRET}) == message
-    assert refusal(file, secured("{}"), DENIABLE_KAFKA__SECURITY="null") == message
+        assert refusal(file, text).startswith("kafka.security ")
+        assert refusal(file, text, **{f"{S}USERNAME": "a", f"{S}PASSWORD": SECRET}) == refusal(file, text)
+    assert refusal(file, secured("{}"), DENIABLE_KAFKA__SECURITY="null").startswith("kafka.security ")
 
 
 def test_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
@@ -95,51 +81,45 @@ def test_environment_makes_the_section_or_wins_over_it(file: Path) -> None:
 def test_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
     for written in (f"'{SECRET}'", "null", "5", f"[{SECRET}]"):
         message = refusal(file, secured(f"{{username: a, password: {written}}}"), **{f"{S}PASSWORD": SECRET})
-        assert message == (
-            "kafka.security.password must not be in the file: name a password_file, or set the variable "
-            f"{S}PASSWORD"
-        )
+        assert message.startswith("kafka.security.password ")
+        assert "hunter" not in message
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        (SECRET, FIELDS),
-        (f"[{SECRET}]", FIELDS),
-        (f"{{password_file: [{SECRET}]}}", "kafka.security.password_file: must be text"),
-        ("{username: 12345}", "kafka.security.username: must be text"),
-        (
-            f"{{pasword: {SECRET}}}",
-            "kafka.security: unknown field `pasword`; did you mean `password_file`? Known fields: ca_file, "
-            "certificate_file, key_file, key_password_file, username, password_file",
-        ),
-        ("{ca_file: ''}", "kafka.security: ca_file must not be empty: leave it out"),
-        ("{username: ''}", "kafka.security: username must not be empty: leave it out"),
-        (
-            "{key_file: k}",
-            "kafka.security: certificate_file and key_file belong together: give both or neither",
-        ),
-    ],
-)
-def test_a_wrong_section_is_reported_without_a_value(file: Path, section: str, message: str) -> None:
-    assert refusal(file, secured(section)) == message
+def test_messages_of_sections(file: Path, pin_messages: PinMessages) -> None:
+    sections = {
+        "null": "",
+        "text": SECRET,
+        "a list": f"[{SECRET}]",
+        "the name of a file is a list": f"{{password_file: [{SECRET}]}}",
+        "the username is a number": "{username: 12345}",
+        "a field is misspelt": f"{{pasword: {SECRET}}}",
+        "a password": f"{{username: a, password: {SECRET}}}",
+        "the name of a file is empty": "{ca_file: ''}",
+        "the username is empty": "{username: ''}",
+        "a key without a certificate": "{key_file: k}",
+        "a password's file and a key without a certificate": "{password_file: p, key_file: k}",
+    }
+    texts = {what: secured(section) for what, section in sections.items()}
+    for text in texts.values():
+        assert "hunter" not in refusal(file, text)
+    pin_messages({what: partial(read, file, text) for what, text in texts.items()})
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (f"{S}PASWORD", "unknown field `pasword`"),
-        ("DENIABLE_KAFKA__PASSWORD", "unknown field `password`"),
-        ("DENIABLE_KAFKA__SECURITY", "security: must be a mapping of fields"),
-        ("DENIABLE_KAFKA_SECURITY__PASSWORD", "must begin with one of"),
-        ("DENIABLE_KAFKA__SECURITY__TLS__PASSWORD", "must begin with one of"),
-    ],
-)
-def test_wrong_variable_is_named_and_its_value_is_not(file: Path, name: str, message: str) -> None:
-    whole = variable_refusal(file, **{name: SECRET})
-    assert whole.startswith(f"variable {name}")
-    assert message in whole
-    assert "hunter2" not in whole
+def test_messages_of_variables(file: Path, pin_messages: PinMessages) -> None:
+    """They name the variable, not the file, and not its value."""
+    names = {
+        "a field is misspelt": f"{S}PASWORD",
+        "a field of another section": "DENIABLE_KAFKA__PASSWORD",
+        "a whole section": "DENIABLE_KAFKA__SECURITY",
+        "a section is misspelt": "DENIABLE_KAFKA_SECURITY__PASSWORD",
+        "a section in another that has none": "DENIABLE_KAFKA__SECURITY__TLS__PASSWORD",
+    }
+    for name in names.values():
+        with pytest.raises(CollectionFileError) as refused:
+            read(file, WHOLE, **{name: SECRET})
+        assert str(refused.value).startswith(f"variable {name}")
+        assert "hunter2" not in str(refused.value)
+    pin_messages({what: partial(read, file, WHOLE, **{name: SECRET}) for what, name in names.items()})
 
 
 def test_password_variable_overrides_the_file(file: Path) -> None:
@@ -153,52 +133,51 @@ def test_password_variable_overrides_the_file(file: Path) -> None:
     assert (found.password, found.password_file) == (None, Path("/q"))
 
 
-def credentials_refusal(file: Path, text: str, **environment: str) -> str:
-    """What a connection is refused with; the file itself is none to refuse."""
-    loaded = read(file, text, **environment)
-    with pytest.raises(CollectionFileError) as caught:
-        _ = loaded.cluster
-    return str(caught.value).removeprefix(f"{file}: ")
-
-
-def test_variables_that_contradict_each_other_are_named(file: Path) -> None:
-    both = {f"{S}PASSWORD": SECRET, f"{S}PASSWORD_FILE": "/p"}
-    for names in (list(both), list(reversed(both))):
-        assert credentials_refusal(
-            file, secured("{username: a, password_file: p}"), **{name: both[name] for name in names}
-        ) == (
-            "kafka.security: username needs either password_file, or a password in the environment "
-            f"(set by the environment: {', '.join(names)})"
-        )
-    assert refusal(file, WHOLE, DENIABLE_KAFKA__BOOTSTRAP_SERVERS="kafka.example:1").endswith(
-        "(set by the environment: DENIABLE_KAFKA__BOOTSTRAP_SERVERS)"
-    )
+def connect(file: Path, text: str, **environment: str) -> object:
+    """The file is none to refuse; a connection may be."""
+    return read(file, text, **environment).cluster
 
 
 WITHOUT_USERNAME = "{password_file: p}"
 
 
-def test_other_errors_are_reported_without_credentials(file: Path) -> None:
-    wrong = secured(WITHOUT_USERNAME).replace("example:9093", "example")
-    assert refusal(file, wrong).startswith("kafka.bootstrap_servers ")
-    assert "belong together" in refusal(file, secured("{password_file: p, key_file: k}"))
-    assert credentials_refusal(file, secured("{username: a}")).startswith("kafka.security: username needs ")
+def test_messages_of_connections(file: Path, pin_messages: PinMessages) -> None:
+    """Without credentials, other errors of the file are reported as well."""
+    text = secured("{username: a, password_file: p}")
+    both = {f"{S}PASSWORD": SECRET, f"{S}PASSWORD_FILE": "/p"}
+    with pytest.raises(CollectionFileError) as refused:
+        connect(file, text, **both)
+    assert "hunter" not in str(refused.value)
+    pin_messages(
+        {
+            "two variables contradict each other": partial(connect, file, text, **both),
+            "two variables in another order": partial(
+                connect, file, text, **{name: both[name] for name in reversed(both)}
+            ),
+            "a variable names another machine": partial(
+                connect, file, WHOLE, DENIABLE_KAFKA__BOOTSTRAP_SERVERS="kafka.example:1"
+            ),
+            "a username without a password": partial(connect, file, secured("{username: a}")),
+            "a password without a username": partial(connect, file, secured(WITHOUT_USERNAME)),
+            "an address without a port": partial(
+                connect, file, secured(WITHOUT_USERNAME).replace("example:9093", "example")
+            ),
+        }
+    )
 
 
-def test_check_needs_no_credentials_and_says_who_will(file: Path) -> None:
+def test_check_needs_no_credentials_and_says_who_will(file: Path, pin_messages: PinMessages) -> None:
     file.write_text(secured(WITHOUT_USERNAME))
     checked = CliRunner().invoke(deniable, ["check", "--config", str(file)])
-    assert (checked.exit_code, checked.stderr) == (
-        0,
-        f"commands that connect would refuse this: {file}: kafka.security: a password needs username\n",
-    )
+    assert checked.exit_code == 0
+    pin_messages({"a password without a username": lambda: checked.stderr})
 
 
 @pytest.mark.parametrize("overlay", ["small", "large"])
 def test_kubernetes_file_is_valid(overlay: str) -> None:
     file = KUBERNETES / overlay / "settings" / "deniable.yaml"
     checked = CliRunner().invoke(deniable, ["check", "--config", str(file)])
-    assert (checked.exit_code, "a password needs username" in checked.stderr) == (0, True)
+    assert (checked.exit_code, "kafka.security" in checked.stderr) == (0, True)
 
 
 COMMANDS = (
@@ -226,7 +205,7 @@ def test_no_command_connects_to_another_machine_in_clear(
         file.write_text(f"kafka: {{bootstrap_servers: 'kafka.example:9092'{more}}}\n{WHOLE}")
         ended = CliRunner().invoke(deniable, line.split(), input="")
         assert isinstance(ended.exception, CollectionFileError), ended.output
-        assert "another machine (kafka.example) and the connection is not encrypted" in str(ended.exception)
+        assert "kafka.example" in str(ended.exception)
         assert reached == []
 
 
@@ -243,7 +222,7 @@ def test_every_command_that_connects_refuses_missing_credentials(
     file.write_text(text)
     ended = CliRunner().invoke(deniable, line.split(), input="a\nAA\n")
     assert isinstance(ended.exception, CollectionFileError), ended.output
-    assert str(ended.exception) == "deniable.yaml: kafka.security: a password needs username"
+    assert str(ended.exception).startswith("deniable.yaml: kafka.security: ")
     assert [each.name for each in file.parent.iterdir()] == ["deniable.yaml"]
 
 
@@ -252,28 +231,27 @@ def test_slip_beside_the_section_is_not_shown_either(file: Path, kafka: str) -> 
     assert "hunter2" not in refusal(file, f"kafka: {kafka}\n{WHOLE}")
 
 
-@pytest.mark.parametrize(
-    ("section", "kind"),
-    [
-        ("{password: hunter2, password: hunter2}", ": found duplicate key …"),
-        ("{password: \"hun'ter2'\", password: a}", ": found duplicate key …"),
-        ("{password: *hunter2}", ": found undefined alias …"),
-        ("{password: !hunter2 x}", ": could not determine a constructor for the tag …"),
-        ("{password: !hunter2!x y}", ": found undefined tag handle …"),
-        ("{password: !!timestamp hunter2}", ": failed to construct timestamp from …"),
-        ("{password: @hunter2}", ": found character … that cannot start any token"),
-        ('{password: "\\hunter2"}', ": found unknown escape character …"),
-        ("{username: &a u, password: &a hunter2}", "an anchor (&…) is defined twice"),
-        ("{password: [hunter2}", ": expected ',' or ']', but got '}'"),
-        *(
-            (f"{{password: {value}}}", "is not YAML: a value is no date, or not what its tag ")
-            for value in ("!!int hunter2", "!!float hunter2", "!!bool hunter2", "!!int ''", "2001-02-30")
-        ),
-        ("{password:hunter2}", "kafka.security: unknown field `password…`"),
-    ],
-)
-def test_broken_yaml_is_reported_without_its_text(file: Path, section: str, kind: str) -> None:
-    message = refusal(file, secured(section))
-    assert kind in message
-    assert "hunter" not in message
-    assert "…`" in kind or message.startswith("is not YAML: ")
+def test_messages_of_broken_yaml(file: Path, pin_messages: PinMessages) -> None:
+    """They do not quote it."""
+    sections = {
+        "a field twice": "{password: hunter2, password: hunter2}",
+        "a field twice, one with a quote": "{password: \"hun'ter2'\", password: a}",
+        "an alias of nothing": "{password: *hunter2}",
+        "an unknown tag": "{password: !hunter2 x}",
+        "an unknown tag handle": "{password: !hunter2!x y}",
+        "no timestamp": "{password: !!timestamp hunter2}",
+        "begins with @": "{password: @hunter2}",
+        "an unknown escape": '{password: "\\hunter2"}',
+        "an anchor twice": "{username: &a u, password: &a hunter2}",
+        "a list without its end": "{password: [hunter2}",
+        "no integer": "{password: !!int hunter2}",
+        "no integer, but empty": "{password: !!int ''}",
+        "no number": "{password: !!float hunter2}",
+        "neither true nor false": "{password: !!bool hunter2}",
+        "no day of the calendar": "{password: 2001-02-30}",
+        "no space after the colon": "{password:hunter2}",
+    }
+    texts = {what: secured(section) for what, section in sections.items()}
+    for text in texts.values():
+        assert "hunter" not in refusal(file, text)
+    pin_messages({what: partial(read, file, text) for what, text in texts.items()})

@@ -1,12 +1,11 @@
 """Files that commands are given: their text, or one line on what is wrong."""
 
 import io
+from functools import partial
 from pathlib import Path
 
-import click
-import pytest
-
 from deploy.config.text_files import read_text
+from tests.support.messages import PinMessages
 
 
 class Closed(io.BytesIO):
@@ -18,38 +17,26 @@ class Closed(io.BytesIO):
         raise OSError(9, "Bad file descriptor")
 
 
-def write(folder: Path, content: bytes) -> Path:
-    path = folder / "counts.txt"
-    path.write_bytes(content)
-    return path
-
-
 def test_text_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
-    with write(tmp_path, b"\xef\xbb\xbfZ\xc3\xbcrich\n").open("rb") as stream:
+    path = tmp_path / "counts.txt"
+    path.write_bytes(b"\xef\xbb\xbfZ\xc3\xbcrich\n")
+    with path.open("rb") as stream:
         assert read_text(stream, 11) == "Zürich\n"
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"5\n6\n77", "{} must have at most 5 bytes, got more"),
-        (b"5\n\xff\xfe", "{} must be text in UTF-8, byte 2 is not"),
-    ],
-)
-def test_binary_or_too_long_file_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
-    with write(tmp_path, content).open("rb") as stream, pytest.raises(click.ClickException) as refused:
-        read_text(stream, 5)
-    assert refused.value.message == expected.format(stream.name)
+def read_at_most_5_bytes(path: Path) -> str:
+    with path.open("rb") as stream:
+        return read_text(stream, 5)
 
 
-def test_endless_file_is_refused() -> None:
-    with (
-        Path("/dev/zero").open("rb") as stream,
-        pytest.raises(click.ClickException, match="at most 10 bytes"),
-    ):
-        read_text(stream, 10)
-
-
-def test_unreadable_file_is_reported() -> None:
-    with pytest.raises(click.ClickException, match=r"^stdin cannot be read: Bad file descriptor$"):
-        read_text(Closed(), 10)
+def test_messages(tmp_path: Path, pin_messages: PinMessages) -> None:
+    (tmp_path / "long").write_bytes(b"5\n6\n77")
+    (tmp_path / "binary").write_bytes(b"5\n\xff\xfe")
+    pin_messages(
+        {
+            "too long": partial(read_at_most_5_bytes, tmp_path / "long"),
+            "not UTF-8": partial(read_at_most_5_bytes, tmp_path / "binary"),
+            "a file without an end": partial(read_at_most_5_bytes, Path("/dev/zero")),
+            "stdin is closed": lambda: read_text(Closed(), 10),
+        }
+    )

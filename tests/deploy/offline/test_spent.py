@@ -28,9 +28,10 @@ from producers.budget.spending import Spending
 from producers.budget.statement import Spent
 from producers.randomization.prf import ClientKeys
 from producers.randomization.secret import Secret, load_secret
-from producers.storage.store import Store, check_identity
+from producers.storage.store import Store, StoreError, check_identity
 from tests.support.deploy.input_fakes import Pieces
 from tests.support.deploy.terminal import Terminal
+from tests.support.messages import PinMessages
 
 TEXT = """\
 revision: 1
@@ -169,11 +170,16 @@ def test_empty_line_is_the_client_of_that_name() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_client_id_that_is_too_long_ends_the_command() -> None:
-    ended = spent(b"anna\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\nanna\n")
-    message = f"line 2 of stdin: longer than {MAX_LINE_BYTES} bytes"
-    assert (ended.exit_code, ended.stderr) == (1, f"Error: {message}\n")
-    assert ended.stdout.count("client of line ") == 1
+def test_messages_of_client_ids(pin_messages: PinMessages) -> None:
+    """A client id that is too long ends the command behind the tables of those before it."""
+
+    def refusal() -> str:
+        ended = spent(b"anna\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\nanna\n")
+        assert ended.exit_code == 1
+        assert ended.stdout.count("client of line ") == 1
+        return ended.stderr
+
+    pin_messages({"too long": refusal})
 
 
 @pytest.mark.parametrize("layout", ["csv", "jsonl"])
@@ -259,11 +265,8 @@ def test_unreadable_file_is_one_line(folder: Path) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (1, b"")
-    assert (
-        ended.stderr
-        == b"Error: store none/producer.sqlite: there is none; no producer has used this folder: run one, "
-        b"or name another folder (--data-dir)\n"
-    )
+    assert ended.stderr.startswith(b"Error: store none/producer.sqlite: ")
+    assert ended.stderr.count(b"\n") == 1
     assert not (folder / "none").exists()
 
 
@@ -280,7 +283,7 @@ def test_a_database_is_read_instead_of_the_folder(folder: Path, database: Budget
     secret = load_secret(folder / "shared")
     ended = spent(b"anna\n")
     assert (ended.exit_code, ended.stdout) == (1, "")
-    assert str(ended.exception).endswith(": no producer has used it")
+    assert isinstance(ended.exception, StoreError)
     config = producer_config(load(Path("deniable.yaml")))
     with closing(PostgresBudgets(database, secret)) as budgets:
         charge(Spending(budgets, config.allowances, time.time()), budgets.transaction, secret)
@@ -288,4 +291,4 @@ def test_a_database_is_read_instead_of_the_folder(folder: Path, database: Budget
     assert (ended.exit_code, ended.stdout, ended.stderr) == (0, TABLES, "")
     ended = spent(b"anna\n", "--data-dir", ".deniable")
     assert (ended.exit_code, ended.stdout) == (2, "")
-    assert "--data-dir cannot be used: producer.budget_store has the budgets" in ended.stderr
+    assert "producer.budget_store" in ended.stderr

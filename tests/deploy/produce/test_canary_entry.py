@@ -1,12 +1,15 @@
 """Canaries in the collection file: accepted ones, and messages about others."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from deploy.config.file import CollectionFileError
 from estimators.canary import least_reports
 from estimators.mechanisms.krr import KRR
-from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY, RAPPOR_ENTRY, read, refusal
+from tests.support.deploy.collection_texts import HEAD, RAPPOR_ENTRY, read
+from tests.support.messages import PinMessages
 
 CANARY_ENTRY = """\
   - {name: canary, mechanism: k-rr, size: 4, other: false, epsilon: 2.0, canary: true,
@@ -36,26 +39,19 @@ def test_a_longitudinal_one_is_taken_too(file: Path) -> None:
     assert canary.canary
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ("other: false", "other: true", "a canary sends listed values alone; write other: false"),
-        ("size: 4", "size: 17", "number of values of a canary must be in [2, 16], got 17"),
-        (
-            "minimum_reports: 10000",
-            "minimum_reports: 100",
-            f"minimum_reports of this canary must be in [{least_reports(KRR.from_epsilon(4, 2.0))}, "
-            "1000000000000], got 100",
-        ),
-    ],
-)
-def test_impossible_canaries_are_refused(file: Path, before: str, after: str, message: str) -> None:
-    entry = CANARY_ENTRY.replace(before, after)
-    assert refusal(file, HEAD + entry) == f"collections[0] (canary): {message}"
+def test_messages(file: Path, pin_messages: PinMessages) -> None:
+    entries = {
+        "all other values": CANARY_ENTRY.replace("other: false", "other: true"),
+        "too many values": CANARY_ENTRY.replace("size: 4", "size: 17"),
+        "too few reports": CANARY_ENTRY.replace("minimum_reports: 10000", "minimum_reports: 100"),
+        "another mechanism": RAPPOR_ENTRY.replace("budget", "canary: true, budget"),
+    }
+    pin_messages({what: partial(read, file, HEAD + entry) for what, entry in entries.items()})
 
 
-def test_other_mechanisms_are_refused_in_words(file: Path) -> None:
-    entry = RAPPOR_ENTRY.replace("budget", "canary: true, budget")
-    assert refusal(file, HEAD + KRR_ENTRY + entry).startswith(
-        "collections[1]: unknown field `canary`; a canary is of mechanism k-rr or k-rr-longitudinal. Known"
-    )
+def test_least_reports_of_the_message_are_accepted(file: Path) -> None:
+    least = least_reports(KRR.from_epsilon(4, 2.0))
+    entry = CANARY_ENTRY.replace("minimum_reports: 10000", f"minimum_reports: {least}")
+    assert read(file, HEAD + entry).collection("canary").minimum_reports == least
+    with pytest.raises(CollectionFileError, match=f"{least}, "):
+        read(file, HEAD + entry.replace(f"minimum_reports: {least}", f"minimum_reports: {least - 1}"))

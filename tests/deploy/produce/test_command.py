@@ -21,6 +21,7 @@ from deploy.produce.timing import RunTiming
 from producers.errors import DeliveryError
 from producers.pipeline import storing_thread
 from tests.support.deploy.collection_texts import WHOLE
+from tests.support.messages import PinMessages
 
 PRODUCE = ["produce", "carrier", "--field", "carrier", "--no-clients"]
 
@@ -67,84 +68,52 @@ PAIR = """\
 """
 
 
-def test_a_pair_needs_two_columns_and_others_one(nowhere: str) -> None:
-    file = Path("deniable.yaml")
-    file.write_text(file.read_text().replace("collections:\n", f"collections:\n{PAIR}", 1))
-    one = CliRunner().invoke(root, ["produce", "route", "--field", "carrier", "--no-clients"])
-    assert (one.exit_code, one.output.splitlines()[-1]) == (
-        2,
-        "Error: route is a pair of carrier and origin: name the columns of both, --field and --second-field",
-    )
-    same = ["produce", "route", "--field", "carrier", "--second-field", "carrier", "--no-clients"]
-    twice = CliRunner().invoke(root, same)
-    assert (twice.exit_code, twice.output.splitlines()[-1]) == (
-        2,
-        "Error: --field and --second-field must name different columns, of carrier and of origin, got "
-        "'carrier' for both",
-    )
-    two = run("--second-field", "carrier", address=nowhere)
-    assert (two.exit_code, two.output.splitlines()[-1]) == (
-        2, "Error: carrier is no pair of fields: it takes no --second-field",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--field", "who", "--clients", "who"],
-            "--clients must name another field than that of the value, got 'who' for both: reports show a "
-            "cohort and limits of each client without noise, so each value could be seen",
-        ),
-        (
-            ["--field", "when", "--time-field", "when", "--no-clients"],
-            "--time-field must name another field than that of the value, got 'when' for both: reports show "
-            "the window of each event without noise, so each value could be seen",
-        ),
-        (["--field", "a", "--second-field", "b", "--clients", "b"], "--clients must name another field "),
-    ],
-)
-def test_a_value_is_neither_client_nor_time(nowhere: str, options: list[str], message: str) -> None:
+def test_a_value_is_neither_client_nor_time(nowhere: str, pin_messages: PinMessages) -> None:
     """Three values would be three cohorts, in clear."""
     file = Path("deniable.yaml")
     file.write_text(file.read_text().replace("collections:\n", f"collections:\n{PAIR}", 1))
-    name = "route" if "--second-field" in options else "carrier"
-    ended = CliRunner().invoke(root, ["produce", name, "--input", "lines.csv", *options])
-    assert ended.exit_code == 2
-    assert f"Error: {message}" in " ".join(ended.stderr.split())
+
+    def refusal(name: str, *options: str) -> str:
+        ended = CliRunner().invoke(root, ["produce", name, "--input", "lines.csv", *options])
+        assert ended.exit_code == 2
+        assert ended.stdout == ""
+        return ended.stderr[ended.stderr.index("Error: ") :]
+
+    lines = {
+        "one column twice for a pair": "route --field carrier --second-field carrier --no-clients",
+        "the value as client": "carrier --field who --clients who",
+        "a value of a pair as client": "route --field a --second-field b --clients b",
+        "the value as time": "carrier --field when --time-field when --no-clients",
+    }
+    pin_messages({what: partial(refusal, *line.split()) for what, line in lines.items()})
 
 
 @pytest.mark.slow
-def test_without_kafka_reports_are_kept_with_a_warning(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kafka_reports_are_kept_with_a_warning(
+    nowhere: str, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
+) -> None:
     monkeypatch.setattr(produce_command, "run_produce", partial(run_produce, timing=RunTiming(wait=1.0)))
     ended = run("--input", "lines.csv", address=nowhere)
-    assert str(ended.exception).startswith("not all was acknowledged within 1")
     assert isinstance(ended.exception, DeliveryError)
     assert ended.stdout == ""
     absent, kept, *shown, summed = ended.stderr.splitlines()
     waiting = [line for line in shown if "packs wait in the outbox: no Kafka broker answers" not in line]
-    assert absent.startswith(f"no Kafka broker answers ({nowhere}: Connection refused); ")
-    assert kept == (
-        "reports are kept in .deniable and sent once it answers; those later than 30 s after their window "
-        "are not counted"
-    )
     assert waiting == [WAITING.format(1.0, "Kafka")]
-    assert re.fullmatch(
-        r"0 reports sent in 0 packs \(0 reports/s\); [23] packs kept for the next deniable produce with this "
-        "folder",
-        summed,
-    )
     again = run("--input", "lines.csv", address=nowhere)
-    assert "resuming at line 1502, nothing left" in again.stderr.splitlines()
+    assert "line 1502" in again.stderr
+    pin_messages(
+        {
+            "at first": lambda: f"{absent}\n{kept}".replace(nowhere, "ADDRESS"),
+            "at the end": lambda: re.sub(r"[23] packs", "2 packs", f"{summed}\n{ended.exception}"),
+        }
+    )
 
 
 def test_pipe_without_a_writer_is_not_waited_for(nowhere: str) -> None:
     os.mkfifo("pipe")
     ended = run("--input", "pipe", "--follow", address=nowhere)
     assert ended.exit_code == 2
-    assert (
-        "--follow needs --input with a regular file; stdin and pipes are read as lines arrive, without it"
-    ) in " ".join(ended.stderr.split())
+    assert "--follow" in ended.stderr
 
 
 def test_pipe_is_read_until_its_writers_close_it(nowhere: str) -> None:
@@ -162,8 +131,5 @@ def test_pipe_is_read_until_its_writers_close_it(nowhere: str) -> None:
 
 def test_pipe_in_place_of_followed_file_is_refused(nowhere: str) -> None:
     os.mkfifo("pipe")
-    with (
-        pytest.raises(FeedError, match=r"^the input cannot be read: Illegal seek$"),
-        input_source.successor(Path("pipe")) as file,
-    ):
+    with pytest.raises(FeedError), input_source.successor(Path("pipe")) as file:
         file.read()

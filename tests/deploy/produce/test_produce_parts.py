@@ -1,6 +1,8 @@
 """The parts of a run of `produce`: what it makes of receipts, when it ends, what it reads."""
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,50 +17,49 @@ from deploy.produce.view import WaitView
 from producers.errors import DeliveryError
 from producers.metrics.counters import Receipt
 from producers.storage.input_progress import InputProgress
+from tests.support.messages import PinMessages
 
-STORE_BUSY = r"^the store did not take 2 lines within 0\.3 s; clients cannot be charged: the disk is full$"
+
+class Refusing:
+    """A client that answers with these receipts, then drops the rest."""
+
+    key = "input"
+
+    def __init__(self, *receipts: Receipt) -> None:
+        self.receipts = list(receipts)
+
+    def report_lines(self, *_: object, progress: object) -> Receipt:
+        return self.receipts.pop(0)
+
+    def reasons_not_ready(self) -> list[str]:
+        return ["clients cannot be charged: the disk is full"]
+
+    def flush(self, timeout: float) -> None:
+        raise DeliveryError("2 reports were dropped since the last flush")
 
 
-@pytest.mark.parametrize(
-    ("receipts", "progress", "message"),
-    [
-        (
-            [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")],
-            None,
-            r"^2 lines could not be kept: the disk is full$",
-        ),
-        (
-            [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")],
-            InputProgress(1, 2, 3, b""),
-            r"^2 lines not taken yet: the disk is full; the same command resumes there$",
-        ),
-        ([Receipt(pending=2)], None, STORE_BUSY),
-        ([Receipt(dropped=2), Receipt(pending=2)], None, STORE_BUSY),
-        ([Receipt(stored=1, dropped=1, why_dropped="no room")], None, r"^1 line could not be kept: no room$"),
-    ],
-)
-def test_outcome_of_a_batch_is_certain(
-    receipts: list[Receipt], progress: InputProgress | None, message: str
-) -> None:
-    """Lines are lost only where they cannot be read again."""
-
-    class Stub:
-        key = "input"
-
-        def report_lines(self, *_: object, progress: object) -> Receipt:
-            return receipts.pop(0)
-
-        def reasons_not_ready(self) -> list[str]:
-            return ["clients cannot be charged: the disk is full"]
-
-        def flush(self, timeout: float) -> None:
-            raise DeliveryError("2 reports were dropped since the last flush")
-
-    stub: Any = Stub()
+def send(receipts: Sequence[Receipt], progress: InputProgress | None = None) -> None:
+    stub: Any = Refusing(*receipts)
     run = ProduceRun(stub, "carrier", stub, stub, WaitView(), stub, RunTiming(wait=0.3))
-    with pytest.raises(DeliveryError, match=message):
+    try:
         run._send(InputBatch(["AA", "B6"], None, progress))
-    assert receipts == []
+    finally:
+        assert stub.receipts == []
+
+
+def test_messages_of_lines_without_a_report(pin_messages: PinMessages) -> None:
+    """Lines are lost only where they cannot be read again."""
+    full = [Receipt(dropped=2), Receipt(dropped=2, why_dropped="the disk is full")]
+    part = [Receipt(stored=1, dropped=1, why_dropped="no room")]
+    pin_messages(
+        {
+            "dropped, from a pipe": partial(send, full),
+            "dropped, from a file": partial(send, full, InputProgress(1, 2, 3, b"")),
+            "one of two dropped": partial(send, part),
+            "pending": partial(send, [Receipt(pending=2)]),
+            "dropped, then pending": partial(send, [Receipt(dropped=2), Receipt(pending=2)]),
+        }
+    )
 
 
 def test_end_is_waited_for_as_long_as_packs_go() -> None:

@@ -16,8 +16,7 @@ from structlog.testing import capture_logs
 
 from deploy.produce import run as produce
 from deploy.produce.input import source
-from deploy.produce.input.batches import MISSING_QUOTE, RESUMING, STOPPED, InputBatches
-from deploy.produce.input.csv_records import QUOTING
+from deploy.produce.input.batches import MISSING_QUOTE, InputBatches
 from deploy.produce.input.inputs import Inputs
 from deploy.produce.input.resume import ResumePoints
 from deploy.produce.input.source import FeedError, LineError
@@ -36,6 +35,7 @@ from producers.pipeline import storing_thread
 from producers.randomization.secret import load_secret
 from producers.storage.store import Store
 from producers.wire import decode
+from tests.support.messages import PinMessages
 from tests.support.producers.fake_kafka import FakeKafka
 
 pytestmark = pytest.mark.slow
@@ -52,6 +52,18 @@ def summed(line: str) -> tuple[int, str]:
     match = SENT.fullmatch(line)
     assert match, line
     return int(match[1]), match[2]
+
+
+def counted(line: str) -> list[int]:
+    """Numbers of what a summary names behind what was sent."""
+    return [int(part.split(" ")[0]) for part in summed(line)[1].split("; ")[1:]]
+
+
+def resumed_at(line: str) -> int:
+    """The line at which a run begins, as it says."""
+    match = re.search(r" at line (\d+)", line)
+    assert match, line
+    return int(match[1])
 
 
 @pytest.fixture
@@ -155,28 +167,25 @@ def test_refusals_are_counted_by_reason(producing: Producing) -> None:
     producing.run(allowance)
     assert producing.reports() == 6
     (_, line) = producing.output()
-    assert summed(line) == (0, "; 1 line skipped; 9 reports refused, over their client's limit for a window")
+    assert summed(line)[0] == 0
+    assert counted(line) == [1, 9]
     producing.run(Allowance(CARRIER, Budget(0.5, 1e-9, 2**31), reports_per_window=9))
-    refused, notice = producing.output()[-2:]
-    assert refused.endswith("; 9 reports refused, over the budget of their client")
-    assert notice.startswith("the clients have spent their budgets; the period ends at ")
+    refused, _spent = producing.output()[-2:]
+    assert counted(refused)[-1] == 9
 
 
 def test_lost_broker_leaves_stored_reports_to_the_next_run(producing: Producing) -> None:
     producing.kafka.acknowledges = False
-    with pytest.raises(DeliveryError, match=r"^not all was acknowledged within 0\.3 s; "):
+    with pytest.raises(DeliveryError, match=r"0\.3 s"):
         producing.run()
     (line,) = producing.output()
-    assert re.fullmatch(
-        r"0 reports sent in 0 packs \(0 reports/s\); \d+ packs? kept for the next deniable produce with this "
-        "folder",
-        line,
-    )
+    assert summed(line)[0] == 0
+    assert len(counted(line)) == 1
     producing.kafka.acknowledges = True
     producing.run()
     resumed, line = producing.output()
-    assert resumed == "resuming at line 102, nothing left"
-    assert summed(line) == (100, "; 100 of those kept by earlier runs")
+    assert resumed_at(resumed) == 102
+    assert (summed(line)[0], counted(line)) == (100, [100])
     assert producing.reports() == 100
 
 
@@ -190,17 +199,8 @@ def test_late_reports_of_another_collection_are_named(producing: Producing) -> N
     other = Allowance(replace(CARRIER, name="other"), None, reports_per_window=9)
     producing.run(other, others=(CARRIER,))
     (line,) = producing.output()
-    late = "reached Kafka after the grace of their window: not counted"
-    sent, rest = summed(line)
-    assert sent == 200
-    assert sorted(rest.split("; ")[1:]) == sorted(
-        [
-            "100 of those kept by earlier runs",
-            "100 of those of carrier",
-            f"100 of those sent of carrier {late}",
-            f"100 of those sent {late}",
-        ]
-    )
+    assert (summed(line)[0], counted(line)) == (200, [100] * 4)
+    assert line.count(" of carrier") == 2
 
 
 def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest
     (line,) = producing.output()
     assert summed(line) == (40, "")
     producing.run()
-    assert producing.output()[0] == "resuming at line 42"
+    assert resumed_at(producing.output()[0]) == 42
     assert producing.reports() == 100
 
 
@@ -232,18 +232,17 @@ def test_a_broken_line_stops_the_run_and_is_resumed_once_mended(
     for _ in range(2):
         with pytest.raises(LineError) as caught:
             producing.run()
-        assert str(caught.value) == (
-            f"line 102 of the input: it has 3 cells, the first line has 2; {QUOTING}; {STOPPED}{RESUMING}"
-        )
+        assert str(caught.value).startswith("line 102 of the input: ")
+        assert CANARY not in str(caught.value)
         assert producing.reports() == 100
-    assert producing.output()[-1] == "resuming at line 102"
+    assert resumed_at(producing.output()[-1]) == 102
     target = producing.path.with_suffix(".new") if is_replaced else producing.path
     target.write_bytes(good + f'"{CANARY}, {CANARY}",B6\nc,9E\n'.encode())
     target.rename(producing.path)
     producing.run()
     assert producing.reports() == 102
     resumed, line = producing.output()
-    assert (resumed, summed(line)) == ("resuming at line 102", (2, ""))
+    assert (resumed_at(resumed), summed(line)) == (102, (2, ""))
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
@@ -315,17 +314,13 @@ def test_another_file_after_a_broken_line_begins_at_line_1(producing: Producing)
     producing.path.unlink()
     producing.path.write_text("who,value\n" + "".join(f"other-{i},AA\n" for i in range(200)))
     producing.run()
-    assert producing.output()[0] == "the input has changed since a run was interrupted: starting at line 1"
+    assert resumed_at(producing.output()[0]) == 1
     assert producing.reports() == 300
 
 
-def test_input_without_a_line_of_use_is_refused(producing: Producing) -> None:
+def test_input_without_a_line_of_use_is_refused(producing: Producing, pin_messages: PinMessages) -> None:
     producing.path.write_text(f"who,value\n,{CANARY}\n")
-    with pytest.raises(
-        FeedError,
-        match=r"^no line of the input can be used; are --field value, --clients who and --format right\?$",
-    ):
-        producing.run()
+    pin_messages({"no line of use": producing.run})
     assert len(producing.output()) == 2
 
 
@@ -340,14 +335,12 @@ def test_lines_wait_for_room_in_the_outbox(producing: Producing, monkeypatch: py
 def test_lines_that_find_no_room_are_reported_and_resumed(producing: Producing) -> None:
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
     producing.kafka.acknowledges = False
-    with pytest.raises(
-        DeliveryError, match=r"^500 lines not taken yet: the outbox is full; the same command resumes"
-    ):
+    with pytest.raises(DeliveryError, match=r"^500 lines .*outbox"):
         producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
     producing.kafka.acknowledges = True
     producing.output()
     producing.run(Allowance(WIDE, None), batch_lines=500, outbox_bytes=1_000_000)
-    assert producing.output()[0].startswith("resuming at line ")
+    assert 2 < resumed_at(producing.output()[0]) < 5_002
     assert producing.reports() == 5_000
 
 
@@ -366,10 +359,7 @@ def test_full_disk_is_one_line_and_sends_nothing_partially(producing: Producing)
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(5_000)))
     producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
     sent = producing.reports()
-    with (
-        largest_file(100_000),
-        pytest.raises(DeliveryError, match=r"^1000 lines not taken yet: store .*: the disk "),
-    ):
+    with largest_file(100_000), pytest.raises(DeliveryError, match=r"^1000 lines "):
         producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
     assert producing.reports() == sent
     producing.run(Allowance(WIDE, None, reports_per_window=9), batch_lines=1000)
@@ -381,7 +371,7 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
     """What is sound leaves; the run goes on to fail, and is resumed, until the pack can be sent."""
     producing.path.write_text("who,value\n" + "".join(f"{i},AA\n" for i in range(250)))
     producing.kafka.acknowledges = False
-    with pytest.raises(DeliveryError, match="not all was acknowledged"):
+    with pytest.raises(DeliveryError):
         producing.run(pack_reports=100)
     with closing(Store(producing.data_dir)) as store:
         number, record = store.rows("SELECT number, record FROM records ORDER BY number")[damaged]
@@ -391,21 +381,18 @@ def test_run_with_a_damaged_pack_has_not_ended(producing: Producing, damaged: in
     sound = 250 - decode(record).reports
     producing.output()
     for sent in (sound, 0):
-        with pytest.raises(DeliveryError, match=rf"^pack {number} in .*: a record of the store is damaged: "):
+        with pytest.raises(DeliveryError, match=f"^pack {number} "):
             producing.run(pack_reports=100)
         resumed, *_, line = producing.output()  # and that it waits, on a slow machine
-        assert resumed == "resuming at line 252, nothing left"
+        assert resumed_at(resumed) == 252
         assert summed(line)[0] == sent
-        assert line.endswith(
-            "; 1 pack kept but cannot be sent: damaged, too large, of a later version, or for another "
-            "destination"
-        )
+        assert counted(line)[-1] == 1
     assert producing.reports() == sound
     with closing(Store(producing.data_dir)) as store:
         store.rows("UPDATE records SET record = ? WHERE number = ?", record, number)
     producing.run(pack_reports=100)
     assert producing.reports() == 250
-    assert producing.output()[0] == "resuming at line 252, nothing left"
+    assert resumed_at(producing.output()[0]) == 252
     producing.run(pack_reports=100)
     assert producing.reports() == 500
 
@@ -429,12 +416,9 @@ def test_unknown_values_are_shown_only_if_asked(producing: Producing) -> None:
     producing.path.write_text("who,value\n" + "".join(f"{CANARY}-{i},{i % 30}\n" for i in range(90)))
     producing.run(shows_unknown=True)
     warning, sent, last = producing.output()
-    assert warning == (
-        "warning: most of the first values are not listed for carrier; is --field value right? They are "
-        "reported as unknown"
-    )
+    assert "--field value" in warning
     assert summed(sent) == (90, "")
-    assert last == "values that carrier does not list: most"
+    assert last.endswith(": most")
     producing.run()
     (sent,) = producing.output()
     assert summed(sent) == (90, "")
@@ -442,9 +426,7 @@ def test_unknown_values_are_shown_only_if_asked(producing: Producing) -> None:
 
 def test_strict_run_of_unknown_values_sends_nothing(producing: Producing) -> None:
     producing.path.write_text("who,value\n" + "".join(f"{CANARY}-{i},{CANARY}-{i}\n" for i in range(90)))
-    with pytest.raises(
-        FeedError, match=r"^most of the first values are not listed for carrier; is --field value"
-    ):
+    with pytest.raises(FeedError, match="carrier"):
         producing.run(strict=True)
     assert producing.output() == []
     assert producing.reports() == 0

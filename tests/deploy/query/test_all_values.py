@@ -1,6 +1,7 @@
 """`rollup` and `decode` with `--all-values`: the table has the intervals that hold for all values at once."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from deploy.query import past_windows
 from deploy.query.decoding.decode import decode
 from deploy.query.rollup import rollup
 from estimators.collection import Collection
+from tests.support.messages import PinMessages, refusal_of
 
 START = 1_769_817_600
 PERIOD = ("--from", "2026-01-31T00:00Z", "--to", "2026-01-31T00:02Z")
@@ -82,14 +84,15 @@ def test_decode_has_the_same_table() -> None:
     assert "3 candidates, 95 % intervals that hold for all values at once" in ended.stdout
 
 
-def test_where_there_are_no_such_intervals_to_choose_it_is_refused() -> None:
-    former = run("carrier", "--all-values", "--former", "deniable.yaml")
-    as_json = run("carrier", "--all-values", "--json")
-    grown = CliRunner().invoke(decode, ["host", "--grow", "--all-values", *PERIOD])
-    assert [each.exit_code for each in (former, as_json, grown)] == [2, 2, 2]
-    assert "joined by inverse variance have intervals of single values only" in former.output
-    assert "--json has both: low and high, low_all and high_all" in as_json.output
-    assert "--all-values needs --candidates" in grown.output
+def test_messages(pin_messages: PinMessages) -> None:
+    """Where there are no such intervals to choose."""
+    refusals = {
+        "of a former definition": run("carrier", "--all-values", "--former", "deniable.yaml"),
+        "for programs": run("carrier", "--all-values", "--json"),
+        "of texts that are searched": CliRunner().invoke(decode, ["host", "--grow", "--all-values", *PERIOD]),
+    }
+    messages = {what: refusal_of(ended, 2) for what, ended in refusals.items()}
+    pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
 def test_help_points_to_intervals_for_every_look() -> None:

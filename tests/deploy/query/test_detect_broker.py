@@ -112,22 +112,16 @@ def test_people_get_sentences(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "option"),
     [
-        (
-            ("carrier", *PERIOD, "--reports", "5"),
-            "--reports is for RAPPOR, and carrier",
-        ),
-        (("carrier", "--from", "noon"), "--from must be whole seconds"),
-        (
-            ("carrier", "--from", "0", "--to", str(START)),
-            "the period must hold at most 11184810 windows",
-        ),
-        (("carrier", *PERIOD, "--rate", "0"), "Invalid value for '--rate'"),
+        (("carrier", *PERIOD, "--reports", "5"), "--reports"),
+        (("carrier", "--from", "noon"), "--from"),
+        (("carrier", "--from", "0", "--to", str(START)), "period"),
+        (("carrier", *PERIOD, "--rate", "0"), "--rate"),
     ],
 )
-def test_wrong_use_is_reported(deployment: Deployment, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_use_is_reported(deployment: Deployment, arguments: tuple[str, ...], option: str) -> None:
     """Before anything connects."""
     ended = deployment.run("detect", *arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert message in ended.stderr.splitlines()[-1]
+    assert option in ended.stderr.splitlines()[-1]

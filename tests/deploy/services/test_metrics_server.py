@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -20,6 +21,7 @@ from deploy.broker.ports import free_port
 from deploy.services.aggregate.command import aggregate
 from deploy.services.aggregate.ready import ready
 from deploy.services.metrics_server import probes_at, served
+from tests.support.messages import PinMessages, refusal_of
 
 pytestmark = pytest.mark.slow
 
@@ -99,14 +101,12 @@ def test_nothing_is_served_unless_it_is_asked_for(capsys: pytest.CaptureFixture[
         assert not capsys.readouterr().out
 
 
-def test_an_address_that_cannot_be_used_is_reported() -> None:
+def test_an_address_that_cannot_be_used_is_reported(pin_messages: PinMessages) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(click.ClickException) as caught, probes_at(("127.0.0.1", port), source()):
             pass
-    assert caught.value.message == (
-        f"port {port} of 127.0.0.1 cannot be used: Address already in use; give another --metrics-listen"
-    )
+    pin_messages({"a port in use": lambda: caught.value.message.replace(str(port), "PORT")})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,8 @@ def test_an_address_that_cannot_be_used_is_reported() -> None:
 def test_invalid_address_is_reported(given: str) -> None:
     ended = CliRunner().invoke(aggregate, ["--metrics-listen", given])
     assert ended.exit_code == 2
-    assert f"such as 127.0.0.1:9100 or [::1]:9100, got '{given}'" in ended.output
+    assert "'--metrics-listen'" in ended.output
+    assert f"'{given}'" in ended.output
 
 
 def test_ready_says_yes() -> None:
@@ -143,34 +144,35 @@ def answering(status: int, body: bytes) -> Iterator[int]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (b'{"ready": false, "reasons": ["a", "b"]}', "is not ready: a; b"),
-        (b'{"ready": false, "reasons": ["a", "b", "a"]}', "is not ready: a; b"),
-        (b"nonsense", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
-        (b"[]", "is not ready: it answered with status 503 and no reasons: it is not deniable"),
-    ],
-)
-def test_ready_says_why_not(body: bytes, expected: str) -> None:
-    with answering(503, body) as port:
-        ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
-    assert (ended.exit_code, ended.output) == (1, f"Error: 127.0.0.1:{port} {expected}\n")
+def test_ready_says_why_not(pin_messages: PinMessages) -> None:
+    bodies = {
+        "two reasons": b'{"ready": false, "reasons": ["a", "b"]}',
+        "two reasons, one of them twice": b'{"ready": false, "reasons": ["a", "b", "a"]}',
+        "no JSON": b"nonsense",
+        "a list": b"[]",
+    }
+    messages = {}
+    for what, body in bodies.items():
+        with answering(503, body) as port:
+            ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
+        messages[what] = refusal_of(ended, 1).replace(str(port), "PORT")
+    pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
-@pytest.mark.parametrize("body", [b"# HELP packs Packs.", b"[]", b'{"ready": "yes"}', b"\xff"])
-def test_ready_accepts_only_a_true_answer(body: bytes) -> None:
-    with answering(200, body) as port:
-        ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
-    expected = f"Error: the server at 127.0.0.1:{port} is not deniable, or serves no /readyz\n"
-    assert (ended.exit_code, ended.output) == (1, expected)
+def test_ready_accepts_only_a_true_answer(pin_messages: PinMessages) -> None:
+    messages = set()
+    for body in (b"# HELP packs Packs.", b"[]", b'{"ready": "yes"}', b"\xff"):
+        with answering(200, body) as port:
+            ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
+        messages.add(refusal_of(ended, 1).replace(str(port), "PORT"))
+    pin_messages({"the answer is not that of a worker": lambda: "".join(messages)})
 
 
 def test_ready_says_when_nothing_answers() -> None:
     port = free_port()
     ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
     assert ended.exit_code == 1
-    assert ended.output.startswith(f"Error: nothing answers at 127.0.0.1:{port}: ")
+    assert f"127.0.0.1:{port}: " in ended.output
 
 
 def test_ready_loads_little() -> None:

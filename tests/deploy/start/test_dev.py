@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from deploy.broker.child_processes import stop
 from deploy.broker.ports import free_port
 from tests.support.deploy.dev_process import Dev
+from tests.support.messages import PinMessages
 from tests.support.processes import state_of, wait_until
 
 FILE = """\
@@ -65,10 +67,7 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     broker, worker = again.children()
     os.kill(worker, signal.SIGKILL)
     assert again.process.wait(60) == 1
-    assert (
-        "Error: the worker was ended by signal 9; start deniable dev again to go on; the end of "
-        in again.output()
-    )
+    assert "Error: the worker was ended by signal 9; " in again.output()
     assert wait_until(lambda: state_of(broker) == "Z")
 
 
@@ -99,10 +98,7 @@ def test_edge_and_relay_run_with_it_and_an_edit_reaches_them(
     relay = next(pid for pid in again.children() if "\0relay\0" in Path(f"/proc/{pid}/cmdline").read_text())
     os.kill(relay, signal.SIGKILL)
     assert again.process.wait(60) == 1
-    assert (
-        "Error: the relay was ended by signal 9; start deniable dev again to go on; the end of "
-        in again.output()
-    )
+    assert "Error: the relay was ended by signal 9; " in again.output()
 
 
 def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
@@ -158,36 +154,39 @@ def refused(folder: Path, environment: Mapping[str, str], *options: str, status:
 
 @pytest.mark.all
 @pytest.mark.slow
-def test_another_kafka_and_a_used_port_are_refused(tmp_path: Path, environment: Mapping[str, str]) -> None:
+def test_another_kafka_and_a_used_port_are_refused(
+    tmp_path: Path, environment: Mapping[str, str], pin_messages: PinMessages
+) -> None:
     elsewhere = {
         "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "broker.example:9092",
         "DENIABLE_KAFKA__ALLOW_PLAINTEXT": "true",
     }
-    assert "names a Kafka of its own (broker.example:9092)" in refused(tmp_path, {**environment, **elsewhere})
+    kafka = refused(tmp_path, {**environment, **elsewhere})
     with subprocess.Popen(
         [sys.executable, "-c", LISTEN], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     ) as listener:
         assert listener.stdout is not None
         port = listener.stdout.readline().strip()
         used = {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{port}"}
-        assert f"port {port} is in use: is another Kafka or deniable dev running?" in refused(tmp_path, used)
-        page = refused(tmp_path, environment, "--web-port", port)
-        assert page == (
-            f"Error: port {port} is in use: is another worker or deniable dev running? Stop it, or give the "
-            f"page another port: --web-port {int(port) + 1}, or 0 for a free one\n"
-        )
+        ports = {"Kafka's port is in use": refused(tmp_path, used)}
+        ports["the page's port is in use"] = refused(tmp_path, environment, "--web-port", port)
         assert not (tmp_path / ".deniable-dev").exists()  # nothing was started
         listener.kill()
+    next_port = str(int(port) + 1)
+    said = {what: line.replace(port, "PORT").replace(next_port, "PORT + 1") for what, line in ports.items()}
+    said["the file names another Kafka"] = kafka
+    pin_messages({what: partial(str, line) for what, line in said.items()})
 
 
 @pytest.mark.slow
 def test_ports_must_differ(tmp_path: Path, environment: Mapping[str, str]) -> None:
     port = environment["DENIABLE_KAFKA__BOOTSTRAP_SERVERS"].partition(":")[2]
     said = refused(tmp_path, environment, "--web-port", port, status=2)
-    assert said == f"Error: --web-port must not be Kafka's port, got {port} for both; 0 takes a free one\n"
+    assert said.startswith("Error: --web-port ")
+    assert port in said
     (tmp_path / "deniable.yaml").write_text("edge: {}\nrelay: {delivery_seconds: 2}\n" + FILE)
     said = refused(tmp_path, environment, "--edge-port", "8321", status=2)
-    assert said == "Error: --edge-port must not be --web-port, got 8321 for both; 0 takes a free one\n"
+    assert said.startswith("Error: --edge-port ")
 
 
 LISTEN = """

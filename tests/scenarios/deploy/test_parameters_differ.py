@@ -69,7 +69,8 @@ def test_produce_ends_before_it_reads_input(worker: Deployment, sender: Deployme
         assert not (sender.folder / ".deniable" / "secret").exists()
         edit(sender, ("name: carrier", "name: carriers"))
         ended = sender.run("produce", "carriers", *command[2:], given=b"carrier\nAA\n")
-        assert "nothing was sent: the workers do not count collection 'carriers', and rej" in ended.stderr
+        assert ended.returncode == 1
+        assert "'carriers'" in ended.stderr
         edit(sender, ("name: carriers", "name: carrier"), ("epsilon: 3.0", "epsilon: 1.0"))
         ended = sender.run(*command, given=b"carrier\nAA\n")
         assert ended.returncode == 0, ended.stderr

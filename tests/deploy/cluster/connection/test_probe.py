@@ -5,11 +5,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 from deploy.cluster.connection.probe import UnreachableError, probe
 from producers.transport.cluster import Cluster
+from tests.support.messages import PinMessages
 
 
 @contextmanager
@@ -42,39 +44,43 @@ def closed() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
-def test_closed_port_is_named_with_what_to_do(closed: str) -> None:
+def refusal(address: str, seconds: float = 10.0) -> str:
     with pytest.raises(UnreachableError) as caught:
-        probe(Cluster(closed))
-    assert str(caught.value) == (
-        f"no Kafka broker answers ({closed}: Connection refused); start one with deniable dev, which "
-        "keeps its data, or with deniable broker; or name an existing one in "
-        "kafka.bootstrap_servers, or with --bootstrap-servers HOST:PORT"
-    )
+        probe(Cluster(address, allow_plaintext=True), seconds=seconds)
+    assert address.split(",")[0] in str(caught.value)
+    return str(caught.value).replace(address, "ADDRESS")
+
+
+def test_closed_port_is_named_with_what_to_do(closed: str, pin_messages: PinMessages) -> None:
+    pin_messages({"nothing listens": lambda: refusal(closed)})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
-def test_servers_other_than_kafka_are_recognized(answer: bytes) -> None:
-    with listening(answer) as address, pytest.raises(UnreachableError) as caught:
-        probe(Cluster(address))
-    assert f"({address}: the server there is not a Kafka broker without TLS);" in str(caught.value)
+def test_servers_other_than_kafka_are_recognized(pin_messages: PinMessages) -> None:
+    answers = {"it hangs up": b"", "it speaks HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n"}
+    messages = {}
+    for what, answer in answers.items():
+        with listening(answer) as address:
+            messages[what] = refusal(address)
+    pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
-def test_silence_is_given_up() -> None:
+def test_silence_is_given_up(pin_messages: PinMessages) -> None:
     began = time.monotonic()
-    with listening(None) as address, pytest.raises(UnreachableError) as caught:
-        probe(Cluster(address), seconds=0.2)
+    with listening(None) as address:
+        message = refusal(address, seconds=0.2)
     assert time.monotonic() - began < 25
-    assert f"({address}: no answer within 0.2 s);" in str(caught.value)
+    pin_messages({"it does not answer": lambda: message})
 
 
-def test_the_reason_of_every_address_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_every_address_is_reported(
+    monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
+) -> None:
     def fail(host: str, *_: object, **__: object) -> None:
         raise socket.gaierror(-2, f"{host} is not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    with pytest.raises(UnreachableError, match=r"\(a:1: a is not known; \[::1\]:2: ::1 is not known\)"):
-        probe(Cluster("a:1,[::1]:2", allow_plaintext=True))
+    pin_messages({"two names that are not known": lambda: refusal("a:1,[::1]:2")})
 
 
 @pytest.mark.broker

@@ -57,8 +57,8 @@ def names(topics: Topics) -> list[str]:
 def test_topics_are_created_once_with_their_settings(
     broker: str, topics: Topics, admin: KafkaAdminClient
 ) -> None:
-    assert check(Cluster(broker), topics) == [
-        f"topic {topic.name} is absent: run deniable topics create" for topic in plan(topics)
+    assert [line.split()[1] for line in check(Cluster(broker), topics)] == [
+        topic.name for topic in plan(topics)
     ]
     assert create(Cluster(broker), topics, 1) == names(topics)
     assert create(Cluster(broker), topics, 1) == []
@@ -82,12 +82,10 @@ def test_deployments_that_take_uploads_have_two_more_topics(broker: str) -> None
     with KafkaAdminClient(bootstrap_servers=broker) as admin:
         try:
             assert topics.uploads not in create(cluster, plain, 1)
-            assert check(cluster, topics) == [
-                f"topic {name} is absent: run deniable topics create"
-                for name in (topics.uploads, topics.rejected_uploads)
-            ]
+            absent = [line.split()[1] for line in check(cluster, topics)]
+            assert absent == [topics.uploads, topics.rejected_uploads]
             assert require(cluster, topics) == require(cluster, plain)
-            with pytest.raises(TopicSetupError, match="uploads is absent"):
+            with pytest.raises(TopicSetupError, match=topics.uploads):
                 require_uploads(cluster, topics, Role.RELAY, [long])
             assert create(cluster, topics, 1, [long]) == [topics.rejected_uploads, topics.uploads]
             require_uploads(cluster, topics, Role.RELAY, [long])
@@ -98,9 +96,9 @@ def test_deployments_that_take_uploads_have_two_more_topics(broker: str) -> None
             admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topics.uploads, wrong)])
             with pytest.raises(TopicSetupError) as refused:
                 require_uploads(cluster, topics, Role.RELAY, [long])
-            assert [line.partition(", got")[0] for line in str(refused.value).splitlines()] == [
-                f"topic {topics.uploads}: message.timestamp.type must be LogAppendTime",
-                f"topic {topics.uploads}: unclean.leader.election.enable must be false",
+            assert [line.partition(" must ")[0] for line in str(refused.value).splitlines()] == [
+                f"topic {topics.uploads}: message.timestamp.type",
+                f"topic {topics.uploads}: unclean.leader.election.enable",
             ]
         finally:
             admin.delete_topics(names(topics))
@@ -125,11 +123,8 @@ def test_settings_beyond_limits_are_reported_with_unfit_ones(
 
 def test_absent_topic_among_others_is_created(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     admin.create_topics({topics.estimates: {"num_partitions": 2, "replication_factor": 1}})
-    assert set(create_refused(broker, topics).splitlines()) == {
-        f"topic {topics.estimates}: message.timestamp.type must be LogAppendTime, got CreateTime: "
-        f"kafka-configs.sh --bootstrap-server {broker} --alter --topic {topics.estimates} "
-        "--add-config message.timestamp.type=LogAppendTime"
-    }
+    (line,) = create_refused(broker, topics).splitlines()
+    assert line.startswith(f"topic {topics.estimates}: message.timestamp.type ")
     assert [finding for finding in check(Cluster(broker), topics) if "absent" in finding] == []
 
 
@@ -146,10 +141,10 @@ def test_older_deployment_needs_only_topics_create(
         consumer.commit({source: OffsetAndMetadata(1, "", -1) for source in sources})
     admin.delete_topics([topics.windows])
     assert wait_until(lambda: topics.windows not in admin.list_topics(), 120)
-    shown = f"topic {topics.windows} is absent: run deniable topics create"
-    assert check(Cluster(broker), topics) == [shown]
-    with pytest.raises(TopicSetupError, match=f"^{shown}$"):
+    (shown,) = check(Cluster(broker), topics)
+    with pytest.raises(TopicSetupError, match=f"^topic {topics.windows} ") as refused:
         require(Cluster(broker), topics)
+    assert str(refused.value) == shown
     assert create(Cluster(broker), topics, 1) == [topics.windows]
     assert check(Cluster(broker), topics) == []
 
@@ -165,10 +160,7 @@ def test_other_partition_number_is_refused_before_creation(
 ) -> None:
     admin.create_topics({topics.reports: {"num_partitions": 2, "replication_factor": 1}})
     assert wait_until(lambda: not admin.describe_topics([topics.reports])[0]["error_code"], 120)
-    assert create_refused(broker, Topics(topics.prefix, 3)) == (
-        f"topic {topics.reports} has 2 partitions, not 3, and the number must never change: "
-        "use 2 (kafka.partitions), or another kafka.topic_prefix"
-    )
+    assert create_refused(broker, Topics(topics.prefix, 3)).startswith(f"topic {topics.reports} ")
     assert sum("absent" in finding for finding in check(Cluster(broker), topics)) == 6
 
 
@@ -178,11 +170,8 @@ def test_deviating_topic_is_not_the_reference(broker: str, topics: Topics, admin
     assert wait_until(
         lambda: not any(t["error_code"] for t in admin.describe_topics([topics.reports, topics.state])), 30
     )
-    assert create_refused(broker, topics) == (
-        f"topic {topics.state} has 1 partitions, not 2, and the number must never change: if Kafka created "
-        "it by itself (auto.create.topics.enable), delete it and run deniable topics create; if not, use "
-        "another kafka.topic_prefix"
-    )
+    (line,) = create_refused(broker, topics).splitlines()
+    assert line.startswith(f"topic {topics.state} ")
 
 
 def test_brokers_refusal_is_reported(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
@@ -198,17 +187,14 @@ def test_added_partitions_have_one_remedy(broker: str, topics: Topics, admin: Ka
     admin.create_partitions({topics.reports: 3})
     grown = Topics(topics.prefix, 3)
     assert wait_until(lambda: len(admin.describe_topics([topics.reports])[0]["partitions"]) == 3, 120)
-    shown = (
-        f"{topics.reports} has 3 partitions now, and {topics.state} was set up with 2: partitions were "
-        "added, and a pack must stay in the partition of its id. Set another kafka.topic_prefix for "
-        "producers and workers, and run deniable topics create; what was published under this one stays"
-    )
+    (shown,) = check(Cluster(broker), topics)
+    assert shown.startswith(f"{topics.reports} has 3 partitions ")
     for file in (topics, grown):
         assert check(Cluster(broker), file) == [shown]
         assert create_refused(broker, file) == shown
         with pytest.raises(TopicSetupError, match="^" + re.escape(shown) + "$"):
             require(Cluster(broker), file)
-        with pytest.raises(TopicSetupError, match=r"has 3 partitions, and no other topic .*topic_prefix"):
+        with pytest.raises(TopicSetupError, match="3 partitions"):
             require_reports(Cluster(broker), file)
     admin.create_partitions({topic.name: 3 for topic in plan(topics) if topic.name != topics.reports})
     assert wait_until(
@@ -230,7 +216,7 @@ def test_irrelevant_settings_end_no_worker(broker: str, topics: Topics, admin: K
         wrong = {"message.timestamp.type": "CreateTime"}
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
     (finding,) = present_log(Cluster(broker), topics)[1]
-    assert finding.what.startswith(f"topic {topics.reports}: message.timestamp.type must be LogAppendTime")
+    assert finding.what.startswith(f"topic {topics.reports}: message.timestamp.type ")
 
 
 def test_recreated_log_is_a_finding(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
@@ -239,7 +225,7 @@ def test_recreated_log_is_a_finding(broker: str, topics: Topics, admin: KafkaAdm
     assert wait_until(lambda: topics.reports not in admin.list_topics(), 120)
     assert create(Cluster(broker), topics, 1) == [topics.reports]
     (finding,) = check(Cluster(broker), topics)
-    assert finding.startswith(f"{topics.reports} was deleted and recreated: {topics.state} counts")
+    assert finding.startswith(f"{topics.reports} ")
     with KafkaProducer(bootstrap_servers=broker) as kafka:  # as `replay --rebuild` does, where nobody counted
         for partition in range(topics.partitions):
             note = row_values.encode_genesis(present_log(Cluster(broker), topics)[0])

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from deploy.produce.input import batches as feed_module
 from deploy.produce.input import values as input_values
-from deploy.produce.input.batches import NO_CLIENT, RESUMING, STOPPED, InputBatches
-from deploy.produce.input.csv_records import BROKEN_QUOTES, QUOTING
+from deploy.produce.input.batches import NO_CLIENT, STOPPED, InputBatches
+from deploy.produce.input.csv_records import BROKEN_QUOTES
 from deploy.produce.input.json_lines import BROKEN_OBJECT, NO_OBJECT
 from deploy.produce.input.resume import Place
 from deploy.produce.input.source import FeedError, LineError
@@ -17,6 +18,7 @@ from deploy.produce.input.times import WRONG_TIME
 from deploy.produce.input.values import Value
 from deploy.produce.timing import DEFAULT, RunTiming
 from tests.support.deploy.input_fakes import Pieces
+from tests.support.messages import PinMessages
 
 CANARY = "canary-7391"
 Read = tuple[list[Value], list[str] | None]
@@ -68,18 +70,25 @@ def test_csv_roundtrips() -> None:
     )
 
 
-@pytest.mark.parametrize(("row", "cells"), [("3,1,5", "3 cells"), ("2", "1 cell"), (" ", "1 cell")])
-def test_a_row_of_another_number_of_cells_stops_the_run(row: str, cells: str) -> None:
-    """A comma in a value makes a row too long, and another cell of it the client."""
-    feed = csv("client")
-    batches = feed.batches(Pieces([f"client,value\nann,AA\n{row}\nben,B6\n".encode()]), Place())
+def stopped_at(text: str) -> str:
+    """Read a text whose third line stops the run, behind a report of AA; return the message."""
+    feed, place = csv("client"), Place()
+    batches = feed.batches(Pieces([text.encode()]), place)
     assert next(batches).values == ["AA"]
     with pytest.raises(LineError) as caught:
         next(batches)
-    assert str(caught.value) == (
-        f"line 3 of the input: it has {cells}, the first line has 2; {QUOTING}; {STOPPED}"
+    assert (feed.used, feed.skipped, place.lines) == (1, 0, 2)
+    assert str(caught.value).startswith("line 3 of the input: ")
+    assert CANARY not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_row_of_another_number_of_cells_stops_the_run(pin_messages: PinMessages) -> None:
+    """A comma in a value makes a row too long, and another cell of it the client."""
+    rows = {"one too many": "3,1,5", "one too few": "2", "a space": " "}
+    pin_messages(
+        {what: partial(stopped_at, f"client,value\nann,AA\n{row}\nben,B6\n") for what, row in rows.items()}
     )
-    assert (feed.used, feed.skipped) == (1, 0)
 
 
 def test_report_is_sent_for_any_text() -> None:
@@ -89,7 +98,7 @@ def test_report_is_sent_for_any_text() -> None:
 
 
 def test_csv_lines_are_named_by_where_they_begin(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(LineError, match=r"^line 5 of the input: it has 1 cell, the first line has 2; "):
+    with pytest.raises(LineError, match=r"^line 5 of the input: "):
         read(csv(), 'x,value\n"a\nb",AA\n\n"c\nd"\n')
     assert capsys.readouterr().err == ""
 
@@ -132,13 +141,7 @@ def test_whatever_a_cell_holds_its_line_is_used(
 @pytest.mark.parametrize("bad", [f'"{CANARY}', f'"AA"x,"{CANARY}', f'"{CANARY}\n"x,ben', f'"{CANARY}\n'])
 def test_a_quote_that_does_not_close_stops_the_run(bad: str) -> None:
     """The lines after it may be a part of the value."""
-    place = Place()
-    batches = csv("client").batches(Pieces([f"value,client\nAA,ann\n{bad}\nB6,ben\n".encode()]), place)
-    assert next(batches).values == ["AA"]
-    with pytest.raises(LineError) as caught:
-        next(batches)
-    assert str(caught.value) == f"line 3 of the input: {BROKEN_QUOTES}; {STOPPED}"
-    assert place.lines == 2
+    assert BROKEN_QUOTES in stopped_at(f"value,client\nAA,ann\n{bad}\nB6,ben\n")
 
 
 def test_columns_that_nobody_asks_for_may_have_one_name() -> None:
@@ -238,44 +241,39 @@ def test_json_lines_of_a_kind_that_no_value_causes_are_skipped(
     assert capsys.readouterr().err == f"line 2 skipped: {fault}\n"
 
 
-def test_few_bad_lines_are_named_and_many_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_bad_lines_are_named_and_many_counted(
+    capsys: pytest.CaptureFixture[str], pin_messages: PinMessages
+) -> None:
     feed = jsonl()
     assert read(feed, '{"value": "AA"}\n' + f"{CANARY}\n" * 7) == (["AA"], None)
     assert feed.skipped == 7
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.splitlines() == [f"line {n} skipped: it is not a JSON object" for n in range(2, 7)]
+    assert CANARY not in output.err
+    pin_messages({"seven lines without an object": lambda: output.err})
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (f"{CANARY}\nx\n", "the input has no column 'value'; its first line must name the columns"),
-        (
-            f'{{"value": "{CANARY}", "x": 1}}\n',
-            "the input has no column 'value'; for JSON lines give --format jsonl",
-        ),
-        ('{"value":1}\n', "the input has no column 'value'; for JSON lines give --format jsonl"),
-        ("Value \nx\n", "the input has no column 'value'; did you mean 'Value '?"),
-        ("values,x\rvalue,y\n", "the input has no column 'value'; its first line must name the columns"),
-        ("", "the input is empty; its first line must name the columns"),
-        (f"value,x,value\n{CANARY},1,2\n", "the input has 2 columns 'value'; rename all but one"),
-        (
-            f'"value\n{CANARY}\n',
-            f"line 1 of the input: {BROKEN_QUOTES}; {STOPPED}",
-        ),
-    ],
-)
-def test_unusable_header_is_refused_unquoted(text: str, words: str) -> None:
-    with pytest.raises(FeedError) as caught:
-        read(csv(), text)
-    assert str(caught.value) == words
-    assert caught.value.__cause__ is None
-
-
-def test_a_column_of_clients_must_be_there() -> None:
-    with pytest.raises(FeedError, match=r"^the input has no column 'client'; its first line must name"):
-        read(csv("client"), "value\nAA\n")
+def test_messages_of_headers(pin_messages: PinMessages) -> None:
+    """An unusable header is not quoted."""
+    texts = {
+        "another column": f"{CANARY}\nx\n",
+        "a JSON object": f'{{"value": "{CANARY}", "x": 1}}\n',
+        "a JSON object without spaces": '{"value":1}\n',
+        "a name that is near": "Value \nx\n",
+        "a carriage return": "values,x\rvalue,y\n",
+        "no line": "",
+        "a column twice": f"value,x,value\n{CANARY},1,2\n",
+        "a quote that does not close": f'"value\n{CANARY}\n',
+    }
+    for text in texts.values():
+        with pytest.raises(FeedError) as caught:
+            read(csv(), text)
+        assert caught.value.__cause__ is None
+        assert CANARY not in str(caught.value)
+    pin_messages(
+        {what: partial(read, csv(), text) for what, text in texts.items()}
+        | {"no column of clients": partial(read, csv("client"), "value\nAA\n")}
+    )
 
 
 def test_an_input_without_lines_is_not_an_error() -> None:
@@ -309,16 +307,14 @@ def test_silence_sends_buffered_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [batch.values for batch in batches] == [["AA", "B6"], ["9\nE", "DL"]]
 
 
-def test_strict_feed_sends_what_precedes_a_bad_line() -> None:
+def test_strict_feed_sends_what_precedes_a_bad_line(pin_messages: PinMessages) -> None:
     place = Place()
     place.key = "kept"
     feed = csv("x", strict=True)
     batches = feed.batches(Pieces([b"x,value\n1,AA\n4,9E\n,B6\n3,B6\n"]), place)
     assert next(batches).values == ["AA", "9E"]
     assert place.lines == 3
-    with pytest.raises(LineError) as caught:
-        next(batches)
-    assert str(caught.value) == f"line 4 of the input: {NO_CLIENT}; {STOPPED}{RESUMING}"
+    pin_messages({"a line without a client": lambda: next(batches)})
     assert feed.skipped == 0
 
 

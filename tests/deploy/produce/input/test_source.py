@@ -4,12 +4,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-import pytest
-
-from deploy.produce.input.source import FeedError, InputFile, Pipe, successor
+from deploy.produce.input.source import InputFile, Pipe, successor
 from deploy.produce.timing import RunTiming
+from tests.support.messages import PinMessages
 
 QUICK = RunTiming(poll=0.001, linger=0.05)
 
@@ -72,20 +72,19 @@ def test_file_that_is_replaced_is_read_to_its_end(tmp_path: Path) -> None:
         assert file.read() == b"9E\n"
 
 
-def test_unreadable_store_is_reported_without_client_names(tmp_path: Path) -> None:
-    with (
-        pytest.raises(FeedError, match=r"^the input cannot be read: Is a directory$"),
-        successor(tmp_path) as file,
-    ):
-        file.read()
-    with (tmp_path / "written").open("wb") as stream:
-        with pytest.raises(FeedError, match=r"^the input cannot be read: Bad file descriptor$"):
-            Pipe(stream, QUICK).read()
-        file = InputFile(tmp_path / "written", stream.fileno(), follow=False)
-        with pytest.raises(FeedError, match=r"^the input cannot be read: Bad file descriptor$"):
+def test_messages(tmp_path: Path, pin_messages: PinMessages) -> None:
+    def read(path: Path) -> None:
+        with successor(path) as file:
             file.read()
-    with (
-        pytest.raises(FeedError, match=r"^the input cannot be read: Not a directory$"),
-        successor(tmp_path / "written" / "x"),
-    ):
-        pass
+
+    with (tmp_path / "written").open("wb") as stream:
+        pin_messages(
+            {
+                "a folder": partial(read, tmp_path),
+                "a pipe that is not open for reading": Pipe(stream, QUICK).read,
+                "a file that is not open for reading": InputFile(
+                    tmp_path / "written", stream.fileno(), follow=False
+                ).read,
+                "a file in place of a folder": partial(read, tmp_path / "written" / "x"),
+            }
+        )

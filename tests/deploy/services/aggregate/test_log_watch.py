@@ -65,15 +65,13 @@ def test_worker_continues(monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer
 
 def test_another_log_found_twice_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, OURS, OTHER, TopicSetupError("absent"), OTHER)
-    with pytest.raises(LedgerRefusedError, match=r"^test-reports was deleted and recreated: test-state"):
+    with pytest.raises(LedgerRefusedError, match=TOPICS.reports):
         watch.check()
 
 
 def test_partitions_that_were_added_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = found_after(monkeypatch, GROWN, GROWN)
-    with pytest.raises(
-        LedgerRefusedError, match=r"^test-reports has 5 partitions now, and test-state was set up with 4"
-    ):
+    with pytest.raises(LedgerRefusedError, match="5 partitions"):
         watch.check()
 
 

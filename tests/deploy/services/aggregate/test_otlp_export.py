@@ -1,6 +1,7 @@
 """`deniable aggregate --otlp`: where to, how often, and what happens while the collector is away."""
 
 import sys
+from functools import partial
 
 import click
 import pytest
@@ -9,6 +10,7 @@ from structlog.testing import capture_logs
 
 from deploy.services.aggregate import otlp_export
 from deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
+from tests.support.messages import PinMessages
 
 CONTEXT = click.Context(click.Command("aggregate"))
 OPTION = click.Option(["--otlp"])
@@ -27,38 +29,38 @@ def test_endpoint_gets_the_path_of_the_protocol(given: str, expected: str) -> No
     assert endpoint_of(CONTEXT, OPTION, None) is None
 
 
-@pytest.mark.parametrize("given", ["127.0.0.1:4318", "grpc://h:4317", "http://", "http://[", "http://h?x=1"])
-def test_other_addresses_are_refused(given: str) -> None:
+def test_messages_of_addresses(pin_messages: PinMessages) -> None:
+    """A password in the address is not repeated."""
+    addresses = {
+        "no scheme": "127.0.0.1:4318",
+        "another scheme": "grpc://h:4317",
+        "no host": "http://",
+        "half a bracket": "http://[",
+        "a query": "http://h?x=1",
+        "a password": "http://me:secret@h:4318",
+    }
+    pin_messages({what: partial(endpoint_of, CONTEXT, OPTION, given) for what, given in addresses.items()})
     with pytest.raises(click.BadParameter) as refused:
-        endpoint_of(CONTEXT, OPTION, given)
-    said = f"must be an address of HTTP, such as http://127.0.0.1:4318, got {given!r}"
-    assert refused.value.message == said
-
-
-def test_password_in_the_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(click.BadParameter, match="OTEL_EXPORTER_OTLP_HEADERS") as refused:
-        endpoint_of(CONTEXT, OPTION, "http://me:secret@h:4318")
+        endpoint_of(CONTEXT, OPTION, addresses["a password"])
     assert "secret" not in refused.value.message
 
 
-def test_interval_is_the_variable_of_the_standard() -> None:
+def test_interval_is_the_variable_of_the_standard(pin_messages: PinMessages) -> None:
     assert interval_seconds({}) == 60
     assert interval_seconds({"OTEL_METRIC_EXPORT_INTERVAL": "2500"}) == 2.5
-    for given in ("0", "1s", "-5", "99", ""):
-        with pytest.raises(click.ClickException) as refused:
-            interval_seconds({"OTEL_METRIC_EXPORT_INTERVAL": given})
-        assert refused.value.message == (
-            "OTEL_METRIC_EXPORT_INTERVAL must be a whole number of milliseconds from 100 to 99999999, got "
-            f"'{given}'"
-        )
+    pin_messages(
+        {
+            f"an interval of '{given}'": partial(interval_seconds, {"OTEL_METRIC_EXPORT_INTERVAL": given})
+            for given in ("0", "1s", "-5", "99", "")
+        }
+    )
 
 
 def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.metric_exporter", None)
     with pytest.raises(click.ClickException) as refused:
         OtlpExport(CollectorRegistry(), "http://127.0.0.1:9/v1/metrics", 60)
-    assert refused.value.message.startswith("--otlp needs opentelemetry")
-    assert refused.value.message.endswith(": pip install 'deniable[worker,otlp]'")
+    assert "'deniable[worker,otlp]'" in refused.value.message
 
 
 def test_collector_that_goes_and_returns_is_logged_once_each(monkeypatch: pytest.MonkeyPatch) -> None:

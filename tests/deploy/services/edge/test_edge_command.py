@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import sys
 import urllib.request
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from deploy.services.edge.command import edge
 from deploy.services.edge.try_files import try_files
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.deploy.collection_texts import WHOLE
+from tests.support.messages import PinMessages, refusal_of
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 
@@ -46,17 +48,15 @@ def invoke(file, *arguments):
 def test_file_without_the_section_is_refused(file):
     file.write_text(WHOLE)
     error = invoke(file, "--listen", "127.0.0.1:8330").exception
-    assert str(error) == (
-        f"{file}: there is no section edge: add the line 'edge: {{}}', then run deniable topics create, "
-        "which makes the topic uploads"
-    )
+    assert str(error).startswith(f"{file}: there is no section edge")
 
 
-def test_listen_is_needed(file):
-    result = invoke(file)
-    assert result.exit_code == 2
-    assert "Missing option '--listen', such as --listen 127.0.0.1:8330." in result.output
+def test_messages(file, pin_messages: PinMessages):
+    messages = {"no address": refusal_of(invoke(file), 2)}
     assert not (file.parent / ".deniable").exists()
+    file.write_text(FILE.replace("edge: {}", "edge: {signing_key_file: keys/edge.pem}"))
+    messages["no configured key"] = str(invoke(file, "--show-key").exception)
+    pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
 def test_key_is_shown_and_created_once(file):
@@ -64,12 +64,6 @@ def test_key_is_shown_and_created_once(file):
     assert len(first) == 45
     assert invoke(file, "--show-key").output == first
     assert (file.parent / ".deniable" / "edge-key.pem").stat().st_mode & 0o777 == 0o600
-
-
-def test_configured_key_must_exist(file):
-    file.write_text(FILE.replace("edge: {}", "edge: {signing_key_file: keys/edge.pem}"))
-    error = invoke(file, "--show-key").exception
-    assert str(error).startswith(f"signing key {file.parent / 'keys' / 'edge.pem'}: it is missing")
 
 
 def test_try_files_have_the_page_and_the_client(monkeypatch, tmp_path):
@@ -98,8 +92,8 @@ def test_try_files_have_the_page_and_the_client(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_errors_are_one_line(file, tmp_path):
     for fields, said in (
-        ("certificate_file: c.pem, key_file: k.pem", f"certificate_file {tmp_path / 'c.pem'}: No such file"),
-        ("signing_key_file: deniable.yaml", "mode must be 0600 or stricter"),
+        ("certificate_file: c.pem, key_file: k.pem", f"certificate_file {tmp_path / 'c.pem'}: "),
+        ("signing_key_file: deniable.yaml", str(tmp_path / "deniable.yaml")),
     ):
         file.chmod(0o644)
         file.write_text(FILE.replace("edge: {}", f"edge: {{{fields}}}"))
@@ -110,9 +104,7 @@ def test_errors_are_one_line(file, tmp_path):
         assert said in lines[0]
     file.write_text(FILE)
     done = run(file, "--listen", "192.0.2.1:8330")
-    assert done.stderr.splitlines()[-1] == (
-        "Error: port 8330 of 192.0.2.1 cannot be used: Cannot assign requested address; give another --listen"
-    )
+    assert done.stderr.splitlines()[-1].startswith("Error: port 8330 of 192.0.2.1 ")
 
 
 DEFECTS = {

@@ -20,24 +20,20 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_without_the_section_is_no_relay_s(file: Path) -> None:
-    with pytest.raises(CollectionFileError) as refused:
+    with pytest.raises(CollectionFileError, match="section relay"):
         relay.main(["--config", str(file)], standalone_mode=False)
-    assert str(refused.value) == (
-        f"{file}: there is no section relay; write relay: {{}} for all defaults, then run deniable topics "
-        "create"
-    )
     assert not (file.parent / ".deniable").exists()
 
 
 def test_a_recount_of_uploads_needs_the_section_and_the_secret(file: Path) -> None:
-    with pytest.raises(CollectionFileError, match="--uploads needs a section relay: without one no device"):
+    with pytest.raises(CollectionFileError, match="section relay"):
         replay.main(["--uploads", "--config", str(file)], standalone_mode=False)
     file.write_text(WHOLE + "relay: {}\n")
-    with pytest.raises(SecretError, match="it is missing; copy there the one that the relays have"):
+    with pytest.raises(SecretError, match="relay-secret"):
         replay.main(["--uploads", "--config", str(file)], standalone_mode=False)
 
 
 @pytest.mark.parametrize("other", ["--rebuild", "--accept-loss"])
 def test_a_recount_of_uploads_is_not_combined(file: Path, other: str) -> None:
-    with pytest.raises(click.UsageError, match="give one of --rebuild, --accept-loss and --uploads"):
+    with pytest.raises(click.UsageError, match=other):
         replay.main(["--uploads", other, "--config", str(file)], standalone_mode=False)
