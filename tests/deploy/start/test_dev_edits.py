@@ -98,9 +98,7 @@ def test_another_epsilon_counts_and_the_former_one_needs_fresh(
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1].startswith("Error: deniable.yaml defines plan ")
     dev = Dev(tmp_path, environment, "--fresh")
-    assert (
-        "emptying .deniable-dev: the reports, counts and estimates that its Kafka holds are" in dev.output()
-    )
+    assert "emptying .deniable-dev: " in dev.output()
     assert counted(dev, tmp_path, environment, "plan", "plan")["fingerprint"] == first["fingerprint"]
     dev.end()
 
