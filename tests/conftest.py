@@ -28,6 +28,10 @@ pytest_plugins = [
 # processor.
 os.environ.setdefault("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# As the commands set it, before anything imports numpy: a second thread of OpenBLAS waits in a loop, which
+# takes ten times as much of the processor for the matrices of the estimators.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A deadline for each example, or for drawing it, fails on a busy machine, and shows nothing on any other.
 settings.register_profile("deniable", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("deniable")

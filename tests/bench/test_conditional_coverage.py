@@ -13,7 +13,6 @@ from bench.estimators.conditional import measuring
 from bench.estimators.conditional.buckets import exact_share
 from bench.estimators.conditional.judging import Judged, Measured, Run, Verdict, joined, judge
 from bench.estimators.conditional.kinds import KINDS, REPORTS
-from bench.estimators.conditional.picture import draw
 from bench.estimators.conditional.table import Cell, cells_of, read_cells, table, write_cells
 from estimators.arrays import FloatArray
 from estimators.frequency import krr as krr_estimate
@@ -165,5 +164,7 @@ def test_cells_are_read_as_written(tmp_path) -> None:
 
 
 def test_picture_is_drawn(tmp_path) -> None:
+    from bench.estimators.conditional.picture import draw  # here, since matplotlib takes half a second
+
     draw(some_cells(), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

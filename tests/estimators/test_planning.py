@@ -219,7 +219,11 @@ def test_without_unlisted_reports_nothing_changes():
 
 
 @pytest.mark.parametrize(
-    ("cohorts", "reports", "strings"), [(8, 336_776, 5), (8, 5_000_000, 30), (8, 5_000_000, 5)]
+    ("cohorts", "reports", "strings"),
+    [
+        (8, 5_000_000, 5),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((8, 336_776, 5), (8, 5_000_000, 30))),
+    ],
 )
 def test_planned_errors_with_unlisted_strings_are_those_of_decoding(cohorts, reports, strings):
     """20 % of the reports in 5 or 30 strings: errors and what is found, in 4 rounds of new words.

@@ -5,7 +5,6 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +84,8 @@ def test_epsilon_is_0_for_large_delta() -> None:
 
 def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) -> float:
     """Epsilon at delta by the accountant of dp-accounting, on its own lattice."""
+    from dp_accounting.pld import privacy_loss_distribution as pld  # half a second
+
     under_p = {output: math.log(mass) for output, mass in enumerate(loss.mass) if mass > 0}
     under_q = {output: under_p[output] - loss.losses[output] for output in under_p}
     one = pld.from_two_probability_mass_functions(

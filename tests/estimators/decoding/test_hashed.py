@@ -93,8 +93,18 @@ def test_one_value_is_recovered_exactly_from_expected_counts(epsilon):
     assert concentration(counts, mechanism) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("first", [0, 60], ids=["listed", "unlisted"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "first"),
+    [
+        pytest.param(0.5, 60, id="unlisted-0.5"),
+        pytest.param(2.0, 0, id="listed-2"),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((0.5, 0), (1.0, 0), (1.0, 60), (2.0, 60))
+        ),
+    ],
+)
 def test_errors_and_coverage_over_many_collections(epsilon, first):
     """60 collections (other functions) of one window each: variance by formula, stated errors, coverage.
 
@@ -172,7 +182,12 @@ def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
     assert np.mean(covered, axis=0).min() > 0.4
 
 
-@pytest.mark.parametrize("unlisted", [[0.2], [0.1, 0.1], [0.15, 0.03]])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unlisted",
+    [[0.15, 0.03], *(pytest.param(each, marks=pytest.mark.nightly) for each in ([0.2], [0.1, 0.1]))],
+    ids=str,
+)
 def test_plain_unlisted_texts_are_taken_out(unlisted):
     """12 windows of each, epsilon 4: coverage and errors of a complete list, and their share without bias.
 

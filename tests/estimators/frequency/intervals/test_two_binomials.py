@@ -161,6 +161,7 @@ def test_ends_far_from_0_and_1_are_those_of_a_normal(permille: int, epsilon: flo
         assert distance == pytest.approx(QUANTILE_975, rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_few_distinct_counts_of_many_values_are_fast() -> None:
     """1,400,000 values in less than 0.6 s of CPU time, best of 3 runs; 0.1 s on an idle machine."""
     channel = CHANNELS["k1000000-eps8"]
