@@ -21,7 +21,7 @@ from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import normal_tail
 from estimators.mechanisms.krr import KRR
 
-#: Cells that `make test` judges, with few runs.
+#: Cells that are judged with few runs: two by `make test`, the others by night, beside the whole table.
 SAMPLE = (
     ("k-rr", 8.0, 1_000),
     ("k-rr-longitudinal", 8.0, 100),
@@ -39,7 +39,11 @@ def failures(found: dict[str, Judged]) -> dict[str, Judged]:
     return {figure: one for figure, one in found.items() if one.verdict == Verdict.FAILED}
 
 
-@pytest.mark.parametrize(("kind", "epsilon", "reports"), SAMPLE)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "reports"),
+    [*SAMPLE[:2], *(pytest.param(*each, marks=pytest.mark.nightly) for each in SAMPLE[2:])],
+)
 def test_sample_of_the_table_is_held(kind: str, epsilon: float, reports: int) -> None:
     few = replace(KINDS[kind], populations=KINDS[kind].populations[:2])
     assert not failures(few.judged(epsilon, reports, RUNS, seed=5))
@@ -53,6 +57,7 @@ def test_table_is_held(kind: str, epsilon: float, reports: int) -> None:
     assert not failures(KINDS[kind].judged(epsilon, reports, NIGHTLY_RUNS, seed=5))
 
 
+@pytest.mark.nightly
 def test_intervals_a_fifth_too_short_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """A normal interval that is a fifth too short covers 88 %."""
     original = measuring.estimate
@@ -69,6 +74,7 @@ def test_intervals_a_fifth_too_short_fail(monkeypatch: pytest.MonkeyPatch) -> No
     assert judge(run, NIGHTLY_RUNS, 5)["share"].verdict == Verdict.FAILED
 
 
+@pytest.mark.nightly
 def test_a_normal_tail_where_few_lies_are_expected_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of a false report is expected of each value; three are 4.6 standard deviations more."""
 

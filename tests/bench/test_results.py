@@ -140,6 +140,7 @@ def test_bar_spans_one_to_its_ratio() -> None:
     assert found == [pytest.approx(sorted((1.0, each.ratio))) for each in (FAST, SLOW, LARGE, FREE)]
 
 
+@pytest.mark.slow
 def test_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
     from matplotlib.image import imread
 

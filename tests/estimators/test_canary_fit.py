@@ -87,6 +87,7 @@ def exceedances(windows: int, *, drawn: bool) -> int:
     return seen
 
 
+@pytest.mark.slow
 def test_sampling_of_values_is_part_of_the_noise() -> None:
     """The rate is 0.05; the interval fails by chance once in 10^6, and always if values are not drawn."""
     from scipy.stats import binom  # here, since to import it takes half a second

@@ -177,6 +177,7 @@ def test_bad_parameters_are_rejected(call, message):
         call()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_error_of_a_number_is_that_of_the_median_of_even_ones(epsilon):
     """40 medians: their root mean square is within 45 % of the plan in 99.99 % of seeds."""
@@ -218,6 +219,7 @@ def test_without_unlisted_reports_nothing_changes():
     assert expected_std_error(krr, 1000, unlisted=Unlisted(0.5, 1)) == expected_std_error(krr, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cohorts", "reports", "strings"),
     [

@@ -78,6 +78,7 @@ def spread_over_errors(roll_ups, estimates):
     return [float(np.mean(spread / error)) for error in stated]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
 def test_krr_errors_with_returning_clients(returning):
     """120 rounds of 400 clients in 20 windows. The mean ratio of 8 values has sigma 0.03: within 0.15."""
@@ -97,6 +98,7 @@ def test_krr_errors_with_returning_clients(returning):
         assert shared < 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
 def test_hot_errors_with_returning_clients(returning):
     """120 rounds of 400 clients, each in two of 8 buckets."""
@@ -119,6 +121,7 @@ def test_hot_errors_with_returning_clients(returning):
         assert shared < 0.7
 
 
+@pytest.mark.slow
 def test_bloom_errors_with_returning_clients():
     """60 rounds of 10 words, 800 clients in 20 windows who keep bits and cohort: 600 intervals.
 

@@ -40,6 +40,7 @@ def exact_delta(up: Fraction, down: Fraction, copies: int, odds: Fraction) -> Fr
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     ratio=st.fractions(Fraction(21, 20), 20, max_denominator=50),
@@ -94,6 +95,7 @@ def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) 
     return float(one.self_compose(loss.copies).get_epsilon_for_delta(delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [

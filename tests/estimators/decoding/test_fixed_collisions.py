@@ -1,6 +1,7 @@
 """Candidates that share functions with a frequent unlisted string are held where few reports came."""
 
 import numpy as np
+import pytest
 
 from bench.estimators.populations import buckets_of, fixed_counts
 from estimators.decoding.hashed.decode import decode_hashed
@@ -12,6 +13,7 @@ KEY, RUNS = 4, 40
 HELD = np.array([400, 120, 70, 50, 30, 30, 20, 20, 10, 10, 10, 10, 10, 10])
 
 
+@pytest.mark.slow
 def test_candidates_that_collide_most_are_held() -> None:
     """1,000 reports at epsilon 8, 200 of one unlisted string; the 10 of 400 candidates that it hits most.
 

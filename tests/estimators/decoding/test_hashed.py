@@ -162,6 +162,7 @@ def test_fixed_values_are_covered_whatever_their_collisions(noise):
     assert 1 <= error_of_fixed(noise, 1.0) < 2.9
 
 
+@pytest.mark.slow
 def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
     """20 windows with the same functions, a fifth of the reports in 20 unlisted texts, epsilon 4.
 
@@ -276,6 +277,7 @@ def test_false_discoveries_are_rare_beside_frequent_strings_that_are_not_listed(
         assert abs(result.other[0] - 0.5) < 4 * result.other[1]
 
 
+@pytest.mark.slow
 def test_standard_error_of_other_is_that_of_simulated_windows():
     """The rest of 100 collections against its stated error: mean square 1, with a standard error of 14 %."""
     mechanism, rng = LocalHash.from_epsilon(1.0, 2000), generator(5)

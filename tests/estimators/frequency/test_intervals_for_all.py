@@ -27,6 +27,7 @@ def missed_runs(estimates: list[Estimate], truth: np.ndarray) -> tuple[int, int]
     return for_all, single
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "exponent", "runs"),
     [
@@ -97,6 +98,7 @@ def test_level_and_quantile() -> None:
     np.testing.assert_allclose([low[0], high[0]], [0.5 - 0.030233, 0.5 + 0.030233], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.9, 0.99, level_for_all(1_000_000)])
 @pytest.mark.parametrize("error", [0.001, 0.2, 1.0])
 def test_regions_have_the_level_that_was_asked_for(level: float, error: float) -> None:

@@ -33,6 +33,7 @@ def test_a_block_has_the_functions_of_its_code(buckets):
         assert np.bincount(row).tolist() == [share] * buckets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buckets", [2, 3, 5, 7, 11])
 def test_variance_of_collisions_is_exactly_that_of_independent_functions(buckets):
     """Over all pairs of symbols: mean 1/g, variance (1/g)(1 - 1/g) / functions; and the code's distances."""

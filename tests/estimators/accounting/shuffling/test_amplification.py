@@ -63,6 +63,7 @@ def enclosed(mechanism: Mechanism, reports: int, delta: float = DELTA) -> Enclos
     return shuffled_epsilon(blanket_of(mechanism), reports, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "k", "reports", "expected", "tolerance"), KRR_TABLE)
 def test_krr_matches_the_table(
     epsilon: float, k: int, reports: int, expected: float, tolerance: float
@@ -115,6 +116,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return spent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
 @pytest.mark.parametrize("reports", [1, 30, 10_000, 10**8])
 def test_ends_are_close_and_quickly_found(mechanism: Mechanism, reports: int, work: list[int]) -> None:
@@ -126,6 +128,7 @@ def test_ends_are_close_and_quickly_found(mechanism: Mechanism, reports: int, wo
     assert high > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     k=st.integers(2, 2000),
@@ -172,6 +175,7 @@ def test_epsilon_out_of_range_is_refused() -> None:
         shuffled_delta(blanket_of(KRR.from_epsilon(2, 1.0)), 10, -0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 16, 1000])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 @pytest.mark.parametrize("reports", [1000, 100_000])
@@ -201,6 +205,7 @@ def test_few_reports_are_enclosed_closely_and_quickly(
     assert high - low <= 1e-3 * high
 
 
+@pytest.mark.slow
 def test_one_evaluation_is_enough_where_nothing_is_gained(monkeypatch):
     """Each takes half a second there, and a search has two dozen."""
     evaluated = []

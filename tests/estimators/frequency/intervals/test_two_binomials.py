@@ -97,6 +97,7 @@ def tails_outside(
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "epsilon", "reports"), GRID)
 def test_no_share_is_outside_more_often_than_stated(values: int, epsilon: float, reports: int) -> None:
     """Of a value that hardly anybody, some or nearly everybody holds, alone and among all values at once.

@@ -106,6 +106,7 @@ def test_intervals_of_shares_far_from_0_and_1_are_symmetric() -> None:
     assert high == pytest.approx(0.4 + 1.959964 * 0.05, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_clipping_an_estimate_only_widens_its_interval() -> None:
     for error in ERRORS:
         estimates, low, high = ends_over(error)

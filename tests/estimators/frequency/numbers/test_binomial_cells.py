@@ -51,6 +51,7 @@ def covered(numbers, epsilon, runs, steps):
     return np.mean(found, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 @pytest.mark.parametrize(
     ("shape", "runs", "steps"),

@@ -136,6 +136,7 @@ def test_counts_of_another_shape_are_refused():
         estimate_pair(np.ones(11, np.int64), MECHANISM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_pairs_that_nobody_has_are_seldom_significant(seed):
     """At most 5 % of the significant ones on average, 9 pairs of 64 are real: over 25 % is a defect."""
