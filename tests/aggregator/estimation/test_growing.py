@@ -103,6 +103,7 @@ def test_a_text_leaves_when_no_look_of_its_span_finds_it() -> None:
     assert len(growing._windows) <= 4
 
 
+@pytest.mark.slow
 def test_a_successor_goes_on_as_if_nothing_had_happened() -> None:
     """Its final windows come from the topic, what is known from the row: every later list is the same."""
     one = GrowingTexts(TREE, KnownTexts(), {})

@@ -85,6 +85,7 @@ def test_all_of_few_texts_are_not_next_to_nothing() -> None:
     assert "reports find some without a list: about 2.0 of the most frequent" in line
 
 
+@pytest.mark.slow
 def test_growth_is_planned_for_shuffled_reports() -> None:
     line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --shuffled 1000000 --json"
     growth = json.loads(run(line).stdout)["growth"]
@@ -134,6 +135,7 @@ def test_an_error_below_that_of_collisions_needs_no_number_of_reports() -> None:
     assert run(line).stdout.splitlines()[3].split()[::4] == ["local-hash", "none"]
 
 
+@pytest.mark.slow
 def test_the_plot_is_a_png(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     path = tmp_path / "plan.png"
@@ -142,6 +144,7 @@ def test_the_plot_is_a_png(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_plot_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     path = tmp_path / "absent" / "plan.png"
@@ -165,6 +168,7 @@ def test_without_matplotlib_the_remedy_is_reported(monkeypatch: pytest.MonkeyPat
     assert result.stderr == "Error: --plot needs matplotlib: pip install 'deniable[analysis]'\n"
 
 
+@pytest.mark.slow
 def test_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     for reports in (1, 10**18):
@@ -218,6 +222,7 @@ def test_unlisted_reports_raise_the_error_of_text_only() -> None:
     assert others["smallest_detectable"][3] > 1.5 * alone["smallest_detectable"][3]
 
 
+@pytest.mark.slow
 def test_epsilons_are_chosen_for_shuffled_reports() -> None:
     line = "--values 16 --shuffled-epsilon 0.0675 --reports 10000 --shuffled 10000 --second-values 3"
     found = json.loads(run(f"{line} --json").stdout)
@@ -245,6 +250,7 @@ collections:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relay", "reports", "honest"),
     [
@@ -333,6 +339,7 @@ def test_a_shuffled_epsilon_out_of_range_is_refused(epsilon: str) -> None:
     assert refused.stderr.endswith(f"Error: --shuffled-epsilon must be in [0.001, 16], got {epsilon}\n")
 
 
+@pytest.mark.slow
 def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:
     line = "--values 16 --shuffled-epsilon 0.1 --reports 10000 --second-values 3"
     found, text = json.loads(run(f"{line} --json").stdout), run(line).stdout

@@ -158,6 +158,7 @@ def test_invalid_client_id_ends_the_command(line: bytes, message: str) -> None:
     assert ended.stdout.count("client of line ") == 1
 
 
+@pytest.mark.slow
 def test_unreadable_file_is_one_line(folder: Path) -> None:
     ended = run(
         [sys.executable, "-m", "deploy", "spent", "--data-dir", "none"],
@@ -182,6 +183,7 @@ def test_client_ids_are_not_printed() -> None:
     assert "canaries" not in ended.output
 
 
+@pytest.mark.slow
 def test_a_database_is_read_instead_of_the_folder(folder: Path, database: BudgetDatabase) -> None:
     section = f"{{secret_file: shared, budget_store: {{url: '{database.url}'}}}}"
     Path("deniable.yaml").write_text(f"{TEXT}producer: {section}\n")
