@@ -7,6 +7,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
@@ -35,12 +36,14 @@ PUBLIC_MODULES = {
     "kafka.admin",
     "kafka.errors",
 }
-#: Files of ours, parsed; benchmarks may break with an upgrade.
-TREES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
-    for name, path in MODULES.items()
-    if not name.startswith("bench")
-}
+#: Files of ours; benchmarks may break with an upgrade.
+FILES = [path.relative_to(ROOT).as_posix() for name, path in MODULES.items() if not name.startswith("bench")]
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Our files, parsed."""
+    return {file: ast.parse((ROOT / file).read_text()) for file in FILES}
 
 
 def moved(name: PrivateName) -> str | None:
@@ -107,10 +110,10 @@ def defined(tree: ast.AST) -> Iterator[str]:
 
 def test_list_is_complete() -> None:
     """Every attribute with an underscore that no file of ours defines is in the list, or public."""
-    ours = {name for tree in TREES.values() for name in defined(tree)}
+    ours = {name for tree in trees().values() for name in defined(tree)}
     used = {
         node.attr
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr)
     }
@@ -123,7 +126,7 @@ def test_list_names_every_file_that_uses_a_name() -> None:
     listed = {(name.file, word) for name in PRIVATE for word in re.findall(r"_\w+", name.text)}
     words = {word for _, word in listed}
     used = set()
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         foreign = words.difference(defined(tree))
         used |= {
             (file, node.attr)
@@ -151,7 +154,7 @@ def test_every_import_from_an_internal_module_is_listed() -> None:
     }
     used = {
         (file, name)
-        for file in TREES
+        for file in FILES
         for name in imported((ROOT / file).read_text())
         if name.partition(".")[0] in LIBRARIES and not is_public(name)
     }

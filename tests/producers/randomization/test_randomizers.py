@@ -345,6 +345,7 @@ def test_rappor_check_catches(broken):
     assert not rappor_is_right(broken, BLOOM.q, BLOOM.p, seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [permanent, instantaneous])
 def test_bits_are_independent(step):
     """Correlations of all 8,128 pairs of bits at 1e-6 in all: one word used for two bits would give 1."""

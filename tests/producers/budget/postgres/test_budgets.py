@@ -154,6 +154,7 @@ def test_user_without_rights_gets_the_remedy(postgres_of_all, database):
     charges.close()
 
 
+@pytest.mark.slow
 def test_server_that_may_forget_is_refused():
     with postgres_server() as server:
         server.stop()
