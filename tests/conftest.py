@@ -1,5 +1,6 @@
 """Fixtures of all tests: a real Kafka broker, and unique names for topics."""
 
+import gc
 import os
 import signal
 import uuid
@@ -59,6 +60,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of tests out of garbage collection, which takes a second with them."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -169,6 +169,7 @@ def test_cells_are_read_as_written(tmp_path) -> None:
     assert read_cells(tmp_path / "none.jsonl") == []
 
 
+@pytest.mark.slow
 def test_picture_is_drawn(tmp_path) -> None:
     from bench.estimators.conditional.picture import draw  # here, since matplotlib takes half a second
 

@@ -99,6 +99,7 @@ def test_table_has_a_row_for_each_epsilon():
     )
 
 
+@pytest.mark.slow
 def test_least_mean_of_each_kind_is_run_again_with_other_noise():
     cells = [
         NumberCell(10_000, 4.0, shape, (1.0, mean, *[1.0] * 9), (0.1,) * 10, (0.3,) * 10, 0.2, 0.96, 0.04)

@@ -94,6 +94,7 @@ def test_a_text_that_a_level_cuts_within_a_character_is_estimated() -> None:
     assert abs(share - 0.6) < 6 * error < 0.2  # a false alarm in 1e9; not found at all, it would be 0
 
 
+@pytest.mark.slow
 def test_a_text_leaves_when_no_look_of_its_span_finds_it() -> None:
     growing = GrowingTexts(TREE, KnownTexts(), {})
     advance(growing, 0)

@@ -63,6 +63,7 @@ def monitor_of(some: list[WindowShares], epochs: int | None = 3) -> ChangeMonito
     return made
 
 
+@pytest.mark.slow
 def test_change_is_told_with_value_time_and_size() -> None:
     some = windows(FIRST, FIRST + 120, FIRST + 60)
     changes = monitor_of(some).update()
@@ -124,6 +125,7 @@ def test_alarm_of_the_epoch_before_is_kept_and_older_ones_go() -> None:
     assert counted == [2, 2, 2, 0]
 
 
+@pytest.mark.slow
 def test_revised_window_is_run_again() -> None:
     some = windows(FIRST, FIRST + 80, FIRST + 1000)
     monitor = monitor_of(some)
@@ -202,6 +204,7 @@ def test_reports_of_one_cell_say_nothing_of_a_mean() -> None:
     assert np.isinf(found.std_error).all()
 
 
+@pytest.mark.slow
 def test_a_single_odd_window_raises_one_alarm_and_the_newest_figure_shows_the_return() -> None:
     """After it the usual share is no change: the value begins again with it."""
     odd = np.array([0.3, 0.3, 0.3, 0.1])

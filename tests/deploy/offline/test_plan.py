@@ -281,6 +281,7 @@ def test_a_plan_among_what_relays_shuffle_agrees_with_check(
     assert f"among {honest:,}\nhonest ones, which relays shuffle together" in run(line).stdout
 
 
+@pytest.mark.slow
 def test_a_plan_without_a_file_takes_the_defaults_of_relays() -> None:
     line = "--values 100 --shuffled-epsilon 1 --reports 100000 --json"
     planned = run(line)
@@ -306,6 +307,7 @@ def test_relays_that_shuffle_no_certain_number_are_refused(
     assert "--shuffled N" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
     text = run("--values 16 --shuffled-epsilon 0.1 --shuffled 1000 --reports 10000 --delta 1e-7").stdout
     assert "so that it costs 0.1 at delta 1e-07 among 1,000\nshuffled ones" in text

@@ -256,6 +256,7 @@ def test_errors_of_complete_lists_are_those_of_the_noise():
     assert np.abs(result.unbiased[105:]).max() < 5 * noise
 
 
+@pytest.mark.slow
 def test_false_discoveries_are_rare_beside_frequent_strings_that_are_not_listed():
     """5,000 absent candidates and 40 held ones; half of all reports in 20 strings that are not listed.
 

@@ -36,6 +36,7 @@ def every_count(reports: int, mechanism: LocalHash, spread: float) -> SupportTes
     return SupportTest(np.arange(reports + 1.0), reports, *columns, jump=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 @pytest.mark.parametrize("reports", [1, 10, 100, 400])
 @pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 1000])

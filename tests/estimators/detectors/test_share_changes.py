@@ -87,6 +87,7 @@ def test_after_an_alarm_the_new_share_is_the_usual_one() -> None:
     assert sorted(each.value for _, each in found) == [0, 5]
 
 
+@pytest.mark.slow
 def test_second_change_of_a_value_is_stated_by_the_windows_since_the_first() -> None:
     """.2, .3, .2 from window 0, 60 and 80 on, 20 runs: an interval of 95 % misses 6 with less than 4e-4.
 
@@ -109,6 +110,7 @@ def test_second_change_of_a_value_is_stated_by_the_windows_since_the_first() -> 
     assert held > 14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [100, 1_000_000])
 def test_change_is_found_whatever_the_first_window_has(first: int) -> None:
     """A rollout begins with few reports. 2 standard errors of a later window, 20 runs: within 40 windows."""

@@ -66,6 +66,7 @@ def test_gap_is_closed_for_any_channel_and_counts(shape, seed):
     assert found.gap <= 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000))
 def test_gap_bounds_what_any_other_distribution_gains(seed):
     """The certificate also holds away from the maximum, after a few steps of EM."""

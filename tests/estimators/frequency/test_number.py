@@ -147,6 +147,7 @@ def test_interval_of_the_mean_holds_rounded_numbers(steps):
     assert found.mean.high - found.mean.low < 0.5 / steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "factor"), [(0.31, 1.0), (1.0, math.sqrt(5 / 6))])
 def test_equal_numbers_may_be_anywhere_in_their_step(number, factor):
     """The error is a uniform one over the step; at an end of the range one neighbour is missing."""

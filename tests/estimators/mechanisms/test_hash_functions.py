@@ -99,6 +99,7 @@ def test_functions_depend_on_the_fingerprint():
     assert abs((hashed(first, "a") == hashed(first, "b")).mean() - 1 / 3) < bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 4.0])
 def test_collisions_of_many_values_have_the_stated_mean_and_variance(epsilon):
     """19,900 pairs of 200 values: uncorrelated, so mean and mean square have known errors.

@@ -90,6 +90,7 @@ def test_database_has_no_client_value_or_report(pod, database, postgres_of_all):
         assert canary.encode() not in stored
 
 
+@pytest.mark.slow
 def test_reports_without_clients_need_no_database(pod, kafka):
     closed = BudgetDatabase("postgresql://deniable@127.0.0.1:9/budgets")
     producer = pod(closed, block_milliseconds=200, pack_seconds=0.1)

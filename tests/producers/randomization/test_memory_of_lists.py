@@ -68,6 +68,7 @@ def are_independent(first, second, chances):
     return statistic.max() < chdtri(outcomes**2 - 1, 1e-6 / len(pairs))
 
 
+@pytest.mark.slow
 @every_mechanism
 @pytest.mark.parametrize(
     ("values", "other"),
@@ -80,6 +81,7 @@ def test_other_list_redraws_every_permanent_response(mechanism, values, other):
     assert are_independent(first, second, chances)
 
 
+@pytest.mark.slow
 @every_mechanism
 def test_equal_list_keeps_permanent_responses(mechanism):
     assert np.array_equal(responses(mechanism), responses(mechanism, seed=2))

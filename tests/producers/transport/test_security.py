@@ -115,6 +115,7 @@ def bad_files(folder: Path) -> Iterator[tuple[Path, str]]:
     yield folder / "loop", "cannot be read: Too many levels of symbolic links"
 
 
+@pytest.mark.slow
 def test_unusable_file_is_named(tmp_path: Path, issued: Issued) -> None:
     """A pipe without a writer does not block."""
     certificate, key = issued.certificate_file, issued.key_file

@@ -141,6 +141,7 @@ def test_intervals_are_monotone_never_empty_and_hold_the_nearest_share(
     assert ((low <= best) & (best <= high)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [10, 300, 5000])
 @pytest.mark.parametrize("miss", np.geomspace(1e-4, 0.6, 12))
 def test_a_value_that_nobody_holds_is_covered(miss: float, reports: int) -> None:

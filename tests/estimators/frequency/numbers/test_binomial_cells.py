@@ -9,6 +9,7 @@ from estimators.mechanisms.square_wave import SquareWave
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.95, 0.99)
 
 
+@pytest.mark.slow
 def test_rejected_tails_are_at_most_the_stated_ones():
     """Of 200 pairs of binomials with up to 60 trials each, every count, against the convolution."""
     from scipy.stats import binom  # here, since to import it takes half a second

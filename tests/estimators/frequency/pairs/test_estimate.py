@@ -61,8 +61,8 @@ def test_errors_are_those_of_the_sum_over_all_reports():
 def test_intervals_cover(runs):
     """Mean coverage over 400 runs of 12 pairs: its deviation is below .005, so it is above .93 but for 1e-4.
 
-    Errors too small by a tenth would cover 92.2 %. Of 64 runs the deviation is .012, and the same limits hold
-    with the fixed seed; errors too small by a fifth, which cover 88 %, fail there.
+    Errors too small by a tenth would cover 92.2 %. Of 64 runs the deviation is .012; with the fixed seed the
+    same limits hold, and such errors fail.
     """
     rng = generator(4)
     shares = (TRUTH / TRUTH.sum()).ravel()
