@@ -6,6 +6,9 @@ GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
+# Otherwise each process, and there are thousands in a run, compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets

@@ -1,5 +1,6 @@
 """Fixtures of all tests: a real Kafka broker, and unique names for topics."""
 
+import gc
 import os
 import signal
 import uuid
@@ -29,6 +30,10 @@ pytest_plugins = [
 # processor.
 os.environ.setdefault("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# As the commands set it, before anything imports numpy: a second thread of OpenBLAS waits in a loop, which
+# takes ten times as much of the processor for the matrices of the estimators.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A deadline for each example, or for drawing it, fails on a busy machine, and shows nothing on any other.
 settings.register_profile("deniable", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("deniable")
@@ -56,6 +61,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of tests out of garbage collection, which takes a second with them."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,8 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, kl_div
-from scipy.stats import binom, chi2
+from scipy.special import bdtr, bdtrc, chdtrc, kl_div
 
 from estimators.arrays import FloatArray
 from estimators.mechanisms.rappor import Rappor
@@ -77,7 +76,7 @@ def cohort_p_value(cohort_sizes: NDArray[np.int64]) -> float:
     if cohorts == 1 or expected < LEAST_EXPECTED:
         return 1.0
     ratio = 2 * kl_div(cohort_sizes, expected).sum()
-    return float(chi2.sf(ratio, cohorts - 1))
+    return float(_chi_square_tail(ratio, cohorts - 1))
 
 
 def impossible_p_values(
@@ -101,7 +100,7 @@ def impossible_p_values(
     float64 array of the broadcast shape, a p-value for each count, in [0, 1]; combine m of them as m times
     the smallest (Bonferroni).
     """
-    tails = np.minimum(binom.cdf(counts, reports, miss), binom.sf(counts - 1, reports, hit))
+    tails = np.minimum(bdtr(counts, reports, miss), bdtrc(counts - 1, reports, hit))
     p_values: FloatArray = np.minimum(1.0, 2 * tails)
     return p_values
 
@@ -132,7 +131,7 @@ def change_p_value(before: NDArray[np.int64], after: NDArray[np.int64]) -> float
     if cells.shape[1] < 2:
         return 1.0
     fitted = np.outer(cells.sum(axis=1), cells.sum(axis=0)) / cells.sum()
-    return float(chi2.sf(2 * kl_div(cells, fitted).sum(), cells.shape[1] - 1))
+    return float(_chi_square_tail(2 * kl_div(cells, fitted).sum(), cells.shape[1] - 1))
 
 
 def change_p_values(
@@ -159,7 +158,13 @@ def change_p_values(
     expected_ones, expected_zeros = sizes * share, sizes * (1 - share)
     ratio = 2 * (kl_div(ones, expected_ones) + kl_div(sizes - ones, expected_zeros)).sum(axis=0)
     enough = np.minimum(expected_ones, expected_zeros).min(axis=0) >= LEAST_EXPECTED
-    return np.where(enough, chi2.sf(ratio, 1), 1.0)
+    return np.where(enough, _chi_square_tail(ratio, 1), 1.0)
+
+
+def _chi_square_tail(ratio: FloatArray, degrees: int) -> FloatArray:
+    """P(chi-square > ratio); rounding may leave a ratio a little below 0."""
+    tail: FloatArray = chdtrc(degrees, np.maximum(ratio, 0.0))
+    return tail
 
 
 def _at_most(total: int, ones: int, reports: int, mechanism: Rappor | HotRappor) -> float:
@@ -183,6 +188,8 @@ def _hits(ones: int, hit: float) -> tuple[FloatArray, FloatArray]:
     """Return numbers of true ones reported as 1, and their probabilities, without either tail of 1e-15."""
     if ones == 0:
         return np.zeros(1), np.ones(1)
+    from scipy.stats import binom  # here, since to import it takes a third of a second
+
     first, last = binom.ppf(_LEFT_OUT, ones, hit), binom.isf(_LEFT_OUT, ones, hit)
     hits = np.arange(max(0.0, first), last + 1)
     return hits, binom.pmf(hits, ones, hit)

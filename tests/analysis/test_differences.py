@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from analysis.differences import SideShares, compare_shares
 from estimators.frequency import krr
@@ -49,6 +48,8 @@ def test_few_reports_of_equal_shares_are_not_found_different(
 
     Catches errors taken to be normal, which mark a difference in 16 to 48 runs of 100 at 100 values.
     """
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     rng, mechanism, runs = generator(7), KRR.from_epsilon(values, epsilon), 100
     ranks = np.arange(1, values + 1)
     shares = {"skewed": 1 / ranks, "even": np.ones(values), "all of one value": ranks == 1}[shape]
@@ -56,9 +57,9 @@ def test_few_reports_of_equal_shares_are_not_found_different(
     truth[0] += few - truth.sum()
     sides = [reports_of(rng, truth * (n // few), mechanism, runs) for n in (few, many)]
     found = [compare_shares(side(a, mechanism), side(b, mechanism)) for a, b in zip(*sides, strict=True)]
-    assert sum(each.significant.any() for each in found) <= stats.binom.isf(FALSE_ALARM, runs, 0.05)
+    assert sum(each.significant.any() for each in found) <= binom.isf(FALSE_ALARM, runs, 0.05)
     held = np.mean([(each.low <= 0) & (each.high >= 0) for each in found], axis=0)
-    assert held.min() >= stats.binom.ppf(FALSE_ALARM / values, runs, 0.95) / runs
+    assert held.min() >= binom.ppf(FALSE_ALARM / values, runs, 0.95) / runs
 
 
 @pytest.mark.slow
@@ -69,10 +70,12 @@ def test_equal_shares_are_found_different_in_no_more_runs_than_stated() -> None:
     Fails by chance in one of a million runs of this test. Catches tests of each value alone, which find a
     difference in half of the runs.
     """
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     rng = generator(11)
     first, second = (reports_of(rng, np.rint(SHARES * n).astype(int)) for n in (10_000, 100_000))
     found = [compare_shares(side(a), side(b)) for a, b in zip(first, second, strict=True)]
-    most = int(stats.binom.isf(FALSE_ALARM, RUNS, 0.05))
+    most = int(binom.isf(FALSE_ALARM, RUNS, 0.05))
     assert sum(each.significant.any() for each in found) <= most
     assert sum((each.p_value < 0.05).any() for each in found) > 2 * most
 
@@ -84,6 +87,8 @@ def test_intervals_cover_the_true_difference() -> None:
 
     A standard error too small by a tenth covers in 92 %, and is caught.
     """
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     rng = generator(5)
     moved = SHARES.copy()
     moved[[0, 2]] += (-0.05, 0.05)
@@ -95,7 +100,7 @@ def test_intervals_cover_the_true_difference() -> None:
         found = compare_shares(side(a), side(b))
         covered += (found.low <= moved - SHARES) & (moved - SHARES <= found.high)
         narrow += np.abs(found.difference - (moved - SHARES)) <= 1.96 * 0.9 * found.std_error
-    low, high = (int(stats.binom.ppf(p, RUNS, 0.95)) for p in (FALSE_ALARM / 32, 1 - FALSE_ALARM / 32))
+    low, high = (int(binom.ppf(p, RUNS, 0.95)) for p in (FALSE_ALARM / 32, 1 - FALSE_ALARM / 32))
     assert low <= covered.min()
     assert covered.max() <= high
     assert narrow.min() < low

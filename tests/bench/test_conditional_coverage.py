@@ -13,7 +13,6 @@ from bench.estimators.conditional import buckets, measuring
 from bench.estimators.conditional.buckets import exact_share
 from bench.estimators.conditional.judging import Judged, Measured, Run, Verdict, joined, judge
 from bench.estimators.conditional.kinds import KINDS, REPORTS
-from bench.estimators.conditional.picture import draw
 from bench.estimators.conditional.table import Cell, cells_of, read_cells, table, write_cells
 from estimators.arrays import FloatArray
 from estimators.frequency import krr as krr_estimate
@@ -23,7 +22,7 @@ from estimators.frequency.inversion import Inversion
 from estimators.frequency.significance import normal_tail
 from estimators.mechanisms.krr import KRR
 
-#: Cells that `make test` judges, with few runs.
+#: Cells that are judged with few runs: two by `make test`, the others by night, beside the whole table.
 SAMPLE = (
     ("k-rr", 8.0, 1_000),
     ("k-rr-longitudinal", 8.0, 100),
@@ -41,7 +40,11 @@ def failures(found: dict[str, Judged]) -> dict[str, Judged]:
     return {figure: one for figure, one in found.items() if one.verdict == Verdict.FAILED}
 
 
-@pytest.mark.parametrize(("kind", "epsilon", "reports"), SAMPLE)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "reports"),
+    [*SAMPLE[:2], *(pytest.param(*each, marks=pytest.mark.nightly) for each in SAMPLE[2:])],
+)
 def test_sample_of_the_table_is_held(kind: str, epsilon: float, reports: int) -> None:
     few = replace(KINDS[kind], populations=KINDS[kind].populations[:2])
     assert not failures(few.judged(epsilon, reports, RUNS, seed=5))
@@ -55,6 +58,7 @@ def test_table_is_held(kind: str, epsilon: float, reports: int) -> None:
     assert not failures(KINDS[kind].judged(epsilon, reports, NIGHTLY_RUNS, seed=5))
 
 
+@pytest.mark.nightly
 def test_intervals_a_fifth_too_short_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """A normal interval that is a fifth too short covers 88 %."""
     original = measuring.estimate
@@ -71,6 +75,7 @@ def test_intervals_a_fifth_too_short_fail(monkeypatch: pytest.MonkeyPatch) -> No
     assert judge(run, NIGHTLY_RUNS, 5)["share"].verdict == Verdict.FAILED
 
 
+@pytest.mark.nightly
 def test_a_normal_tail_where_few_lies_are_expected_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of a false report is expected of each value; three are 4.6 standard deviations more."""
 
@@ -184,6 +189,9 @@ def test_cells_are_read_as_written(tmp_path) -> None:
     assert read_cells(tmp_path / "none.jsonl") == []
 
 
+@pytest.mark.slow
 def test_picture_is_drawn(tmp_path) -> None:
+    from bench.estimators.conditional.picture import draw  # here, since matplotlib takes half a second
+
     draw(some_cells(), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -55,6 +55,7 @@ def test_window_has_the_format_of_the_decoder(tmp_path):
     assert (windows.truth > 0).sum() == 100
 
 
+@pytest.mark.slow
 def test_absolute_goal_is_judged_without_peers(tmp_path):
     """The goal is absolute, so it needs no peer."""
     windows = build(tmp_path, 300, 8, ASKED)
@@ -68,6 +69,7 @@ def test_absolute_goal_is_judged_without_peers(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_peers_failing_later_leave_our_figure(tmp_path, monkeypatch):
     """Lasso uses LassoCV's choice, and fails."""
     windows = build(tmp_path, 300, 8, ASKED)

@@ -19,6 +19,7 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_environment, "PYTHON", tmp_path / "bin" / "python")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty")
 def test_pip_ignores_packages_of_our_environment() -> None:
     """Our pip runs there: it must see their packages, not ours."""
@@ -41,6 +42,7 @@ def test_reason_is_one_short_line() -> None:
     assert peer_environment._run(sys.executable, "-c", "raise SystemExit(3)") == "status 3"
 
 
+@pytest.mark.slow
 def test_incomplete_environment_is_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ def test_whole_counts_sum_to_the_total():
     assert (np.diff(counts) <= 0).all()
 
 
+@pytest.mark.slow
 def test_plot_is_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
     from bench.estimators.poster_plot import plot

@@ -5,6 +5,7 @@ import pytest
 from bench.estimators.hash_variance import hash_variance, variance_table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [10_000, 1_000_000])
 def test_measured_variance_is_that_of_the_formula(reports: int) -> None:
     """Within 6 standard errors of 12 runs (false alarm 1e-4, with t of 11 degrees) and 2 %."""

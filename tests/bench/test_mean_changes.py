@@ -12,6 +12,7 @@ def test_scenes_keep_their_mean() -> None:
     assert RARE.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_all_figures_are_in_the_tables() -> None:
     """At 0.1 a year, 200 windows without a change raise an alarm in 1 of 400 runs at most."""
     rng = np.random.default_rng(1)

@@ -1,10 +1,12 @@
 """The simulation of sequences of a mean: its table shows its figures, and it notices what misses."""
 
 import numpy as np
+import pytest
 
 from bench.estimators.numbers.mean_sequence import SCENES, coverage, text_of
 
 
+@pytest.mark.slow
 def test_all_figures_are_in_the_table() -> None:
     """100 runs of 300 windows: a sequence misses 5 % at most, so 21 runs or more but for 1e-7."""
     cells = [coverage(np.random.default_rng(1), each, 100, 1.0, 100) for each in SCENES]

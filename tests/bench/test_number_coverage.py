@@ -1,6 +1,7 @@
 """The simulated coverage of numbers counts what intervals hold, and its table shows it."""
 
 import numpy as np
+import pytest
 
 from bench.estimators.numbers.number_coverage import (
     FAMILIES,
@@ -66,6 +67,7 @@ def test_reports_follow_the_channel():
     assert np.abs(counts - mechanism.channel @ truth).max() < 10 * np.sqrt(1000)
 
 
+@pytest.mark.slow
 def test_numbers_are_in_the_range_and_the_same_each_time():
     for shape in SHAPES:
         numbers = numbers_of(shape, 1000)
@@ -97,6 +99,7 @@ def test_table_has_a_row_for_each_epsilon():
     )
 
 
+@pytest.mark.slow
 def test_least_mean_of_each_kind_is_run_again_with_other_noise():
     cells = [
         NumberCell(10_000, 4.0, shape, (1.0, mean, *[1.0] * 9), (0.1,) * 10, (0.3,) * 10, 0.2, 0.96, 0.04)

@@ -1,6 +1,7 @@
 """The published EM with smoothing, and ours, are measured on the same reports."""
 
 import numpy as np
+import pytest
 
 from bench.estimators.numbers.number_methods import METHODS, distances, published
 from estimators.frequency.numbers.smoothed_em import report_rates
@@ -18,6 +19,7 @@ def test_the_published_method_finds_what_exact_reports_say():
     assert np.abs((found - truth).cumsum()).mean() < 0.004
 
 
+@pytest.mark.slow
 def test_all_methods_have_a_distance_that_more_reports_reduce():
     few, many = (distances(reports, 4.0, "Beta(5, 2)", runs=2) for reports in (1_000, 100_000))
     assert list(few) == list(METHODS)

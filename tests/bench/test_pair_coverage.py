@@ -61,8 +61,15 @@ def test_independent_fields_are_seldom_rejected(mechanism):
     assert rejected_share(mechanism, (4, 3), 2.0, 5000, samples=400) < 0.105
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(("size", "reports"), [((17, 3), 100), ((17, 105), 100), ((17, 105), 1000)])
+@pytest.mark.parametrize(
+    ("size", "reports"),
+    [
+        ((17, 105), 100),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in (((17, 3), 100), ((17, 105), 1000))),
+    ],
+)
 def test_independent_fields_are_seldom_rejected_with_few_reports(mechanism, size, reports):
     """1,000 samples: 5 % and 5 deviations of .0069, which fails with 1e-6.
 
@@ -72,6 +79,7 @@ def test_independent_fields_are_seldom_rejected_with_few_reports(mechanism, size
     assert rejected_share(mechanism, size, 8.0, reports, samples=1000) < 0.085
 
 
+@pytest.mark.nightly
 def test_conditional_shares_cover_where_rows_are_noisy():
     """120 runs of 48 shares, of which noise hides two thirds: 95 % with a deviation of .006 between seeds.
 

@@ -44,5 +44,6 @@ def test_counts_of_bit_pairs_are_those_of_a_loop():
     np.testing.assert_array_equal(count_bit_pairs(first, second), expected)
 
 
+@pytest.mark.slow
 def test_times_are_positive():
     assert all(each > 0 for each in estimate_times(3, 2, 1000))

@@ -1,10 +1,12 @@
 """The simulation of changes inside windows tells statements of the alarm from settled ones."""
 
 import numpy as np
+import pytest
 
 from bench.estimators.changes.part_changes import part_cell, table_of
 
 
+@pytest.mark.slow
 def test_settled_intervals_hold_large_changes_and_those_of_the_alarm_do_not() -> None:
     """Of 20 standard errors: 52 % at once; of 10 runs more than 9 would be in 2 %. The seed is fixed."""
     cell = part_cell(np.random.default_rng(1), 1.0, 20.0, 2)

@@ -1,6 +1,7 @@
 """Likelihood ratios at the true quantiles tell what other limits would cover."""
 
 import numpy as np
+import pytest
 
 from bench.estimators.numbers import quantile_roots
 from bench.estimators.numbers.number_coverage import STEPS, numbers_of, report_counts_of
@@ -10,6 +11,7 @@ from estimators.frequency.numbers import quantile_cells
 from estimators.mechanisms.square_wave import SquareWave
 
 
+@pytest.mark.slow
 def test_interval_has_the_true_cell_where_its_root_is_below_the_limit(monkeypatch):
     """With a limit so low that the sample has misses, too."""
     limit = 1.2

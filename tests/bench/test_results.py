@@ -4,16 +4,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from matplotlib.figure import Figure as Canvas
-from matplotlib.image import imread
-from matplotlib.patches import Rectangle
 
-from bench.comparison.report import bars, picture, results
+from bench.comparison.report import bars, results
 from bench.comparison.report.figure import Figure, Line, ResultsPart, Table, absolute
 from bench.comparison.timing.rounds import FULL, QUICK
 from tests.support.messages import PinMessages
+
+if TYPE_CHECKING:
+    from matplotlib.patches import Rectangle
 
 FAST = Figure("Counting", "reports/s", 50e6, "a-peer", 4e6, goal=10)
 SLOW = Figure("Estimating", "s", 2.0, "another-peer", 1.0, goal=10)
@@ -123,8 +124,11 @@ def test_run_writes_three_files_and_prints_unmet_goals(
     ]
 
 
-def bars_of(parts: Sequence[ResultsPart]) -> list[Rectangle]:
+def bars_of(parts: Sequence[ResultsPart]) -> list["Rectangle"]:
     """The drawn bars, from the top."""
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.patches import Rectangle
+
     canvas = Canvas(figsize=(bars.WIDTH, bars.height(parts)))
     bars.draw(canvas, parts, top=0.0, room=bars.height(parts))
     (axes,) = canvas.axes
@@ -136,7 +140,12 @@ def test_bar_spans_one_to_its_ratio() -> None:
     assert found == [pytest.approx(sorted((1.0, each.ratio))) for each in (FAST, SLOW, LARGE, FREE)]
 
 
+@pytest.mark.slow
 def test_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    from bench.comparison.report import picture
+
     widths = []
     for parts in (PARTS, PARTS[:2], PARTS[2:]):
         picture.draw(parts, "Title", "2 cores", tmp_path / "picture.png")

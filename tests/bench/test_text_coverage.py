@@ -115,6 +115,7 @@ def test_unlisted_texts_set_most_bits_of_a_candidate(candidate):
     assert not set(texts) & set(CANDIDATES)
 
 
+@pytest.mark.slow
 def test_candidates_with_covered_bits_are_flagged():
     """In a roll-up of 1,000 windows, where even small texts show. Nearly all others have intervals."""
     cell = covering_cell(8, 5_000_000_000, 2)
@@ -141,6 +142,7 @@ def test_a_cell_replaces_its_older_one(tmp_path):
     assert (tmp_path / "text_coverage.md").read_text() == text_table([other, newer])
 
 
+@pytest.mark.slow
 def test_the_keys_of_a_cell_stay(monkeypatch):
     """Keys that estimates are made with: one for all windows, or one for each."""
     keys = []
@@ -157,6 +159,7 @@ def test_the_keys_of_a_cell_stay(monkeypatch):
     assert len(set(keys)) == 4
 
 
+@pytest.mark.slow
 def test_cells_of_both_kinds_are_estimated():
     for cell in (hashed_cell("local-hash, epsilon 4", 10_000, 0.2, 30, 3), bloom_cell(8, 10_000, 0.2, 1, 2)):
         assert 0.85 < cell.covered <= 1

@@ -7,7 +7,6 @@ below 1e-80, and clients that send in that order, or by `due`, are found.
 import json
 
 import pytest
-from scipy.stats import hypergeom
 
 from producers.transport.uploads.upload import decode_upload
 from tests.support.edge.browser.lists import allowances, lists_for_scripts
@@ -34,6 +33,8 @@ def found():
 
 def selection_tail(order):
     """How likely it is that so many, or so few, of those that left are of the first half of the events."""
+    from scipy.stats import hypergeom  # here, since to import it takes half a second
+
     early = hypergeom(WAITING, WAITING // 2, LEAVING)
     number = sum(event < WAITING // 2 for event in order)
     return 2 * min(early.cdf(number), early.sf(number - 1))

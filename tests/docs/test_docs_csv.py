@@ -43,6 +43,7 @@ def test_pandas_keeps_texts_and_sees_missing_numbers(file: Path) -> None:
     assert frame["significant"].isna().tolist() == [False, False, False, True]
 
 
+@pytest.mark.slow
 def test_duckdb_and_polars_keep_texts_and_see_missing_numbers(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,15 +15,6 @@ from estimators.frequency import krr
 from estimators.mechanisms.krr import KRR
 from tests.support.paths import REPOSITORY
 
-pytest.importorskip("nbformat", reason="nbformat and nbclient run notebooks")
-pytest.importorskip("nbclient", reason="nbformat and nbclient run notebooks")
-pytest.importorskip("ipykernel", reason="a notebook needs a kernel")
-pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
-
-import nbformat
-
-from bench.notebook import executed, texts
-
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 NOTEBOOK = REPOSITORY / "docs" / "analysis.ipynb"
@@ -38,8 +29,19 @@ print(json.dumps({
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def notebooks() -> None:
+    """Skip without what runs notebooks; imported here, since it takes a fifth of a second."""
+    pytest.importorskip("nbformat", reason="nbformat and nbclient run notebooks")
+    pytest.importorskip("nbclient", reason="nbformat and nbclient run notebooks")
+    pytest.importorskip("ipykernel", reason="a notebook needs a kernel")
+    pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
+
+
 def test_notebook_imports_the_public_face_alone() -> None:
     """Nothing deeper of the project, as applications should."""
+    import nbformat
+
     cells = nbformat.read(NOTEBOOK, as_version=4).cells
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     found = [each for each in ast.walk(ast.parse(code)) if isinstance(each, (ast.Import, ast.ImportFrom))]
@@ -51,6 +53,10 @@ def test_notebook_imports_the_public_face_alone() -> None:
 
 def test_notebook_shows_what_it_computes(tmp_path: Path) -> None:
     """What is stored is what a run shows, to the last digit, and its figures are the estimators'."""
+    import nbformat
+
+    from bench.notebook import executed, texts
+
     days = flights_by_day()
     collection = write(tmp_path, days)
     notebook = nbformat.read(NOTEBOOK, as_version=4)

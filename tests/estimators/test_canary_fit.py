@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
-from scipy.stats import binom, chi2, ncx2
+from scipy.special import chdtrc, chdtri, chndtr, gammaln
 
 from estimators.canary import LEAST_EXPECTED, least_reports, report_shares, true_frequencies
 from estimators.canary_fit import FALSE_ALARMS_A_YEAR, YEAR_SECONDS, alarm_threshold, chi_square
@@ -84,12 +83,15 @@ def exceedances(windows: int, *, drawn: bool) -> int:
     truth = true_frequencies(SOUND.k)
     for _ in range(windows):
         values = rng.multinomial(reports, truth) if drawn else np.rint(reports * truth).astype(np.int64)
-        seen += chi_square(krr_counts(rng, values, SOUND), SOUND) > chi2.isf(0.05, SOUND.k - 1)
+        seen += chi_square(krr_counts(rng, values, SOUND), SOUND) > chdtri(SOUND.k - 1, 0.05)
     return seen
 
 
+@pytest.mark.slow
 def test_sampling_of_values_is_part_of_the_noise() -> None:
     """The rate is 0.05; the interval fails by chance once in 10^6, and always if values are not drawn."""
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     low, high = binom.interval(1 - 1e-6, 3000, 0.05)
     assert low <= exceedances(3000, drawn=True) <= high
     assert exceedances(3000, drawn=False) < low
@@ -101,11 +103,11 @@ def test_detection_rate_of_defects_is_as_stated(defect: str) -> None:
     relative, sent, windows = DEFECTS[defect]
     reports, shares = round(sent * relative.sum()), relative / relative.sum()
     distance = reports * ((shares - SHARES) ** 2 / SHARES).sum()
-    assert ncx2.cdf(THRESHOLD, SOUND.k - 1, distance) ** windows <= 1e-3
+    assert chndtr(THRESHOLD, SOUND.k - 1, distance) ** windows <= 1e-3
     runs = generator(7).multinomial(reports, shares, size=windows)
     assert any(chi_square(counts, SOUND) > THRESHOLD for counts in runs)
 
 
 def test_threshold_accounts_for_all_windows_of_a_year() -> None:
-    assert chi2.sf(alarm_threshold(4, 3600), 3) * YEAR_SECONDS / 3600 == pytest.approx(FALSE_ALARMS_A_YEAR)
+    assert chdtrc(3, alarm_threshold(4, 3600)) * YEAR_SECONDS / 3600 == pytest.approx(FALSE_ALARMS_A_YEAR)
     assert alarm_threshold(4, 60) > alarm_threshold(4, 3600)

@@ -159,6 +159,7 @@ def test_best_mechanisms_do_not_exceed_epsilon():
 KEPT = KRR.from_epsilon(4, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_error_of_a_number_is_that_of_the_median_of_even_ones(epsilon):
     """40 medians: their root mean square is within 45 % of the plan in 99.99 % of seeds."""
@@ -200,8 +201,13 @@ def test_without_unlisted_reports_nothing_changes():
     assert expected_std_error(krr, 1000, unlisted=Unlisted(0.5, 1)) == expected_std_error(krr, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("cohorts", "reports", "strings"), [(8, 336_776, 5), (8, 5_000_000, 30), (8, 5_000_000, 5)]
+    ("cohorts", "reports", "strings"),
+    [
+        (8, 5_000_000, 5),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((8, 336_776, 5), (8, 5_000_000, 30))),
+    ],
 )
 def test_planned_errors_with_unlisted_strings_are_those_of_decoding(cohorts, reports, strings):
     """20 % of the reports in 5 or 30 strings: errors and what is found, in 4 rounds of new words.

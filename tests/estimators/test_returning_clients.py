@@ -17,6 +17,7 @@ def missed_by(run: Run, runs: int) -> dict[str, float]:
     return {name: float(np.mean([each[name].missed for each in measured])) for name in measured[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "epsilon"), [("roll-up k-rr-longitudinal", 8.0), ("roll-up rappor-one-hot", 8.0)]
 )

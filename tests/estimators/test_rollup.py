@@ -41,28 +41,27 @@ def randomize(rng, truth, mechanism: KRR):
     return np.where(rng.random(truth.shape) < mechanism.p, truth, other)
 
 
-def krr_windows(rng, truth, mechanism, returning):
-    """Counts (windows, k), each window with all clients, who keep one permanent response or draw new ones."""
-    permanent = randomize(rng, truth, mechanism.permanent)
-    rows = []
-    for _ in range(WINDOWS):
-        if not returning:
-            permanent = randomize(rng, truth, mechanism.permanent)
-        reports = randomize(rng, permanent, mechanism.instantaneous)
-        rows.append(np.bincount(reports, minlength=mechanism.k))
-    return np.array(rows)
+def krr_totals(rng, held, mechanism, returning):
+    """Counts (k,) of all windows, each with all clients, who keep one permanent response or draw new ones."""
+    times = 1 if returning else WINDOWS
+    permanent = spread(rng, held * times, mechanism.permanent)
+    return spread(rng, permanent * (WINDOWS // times), mechanism.instantaneous)
 
 
-def bit_windows(rng, bits, mechanism, returning):
-    """Bit counts (windows, width) of clients whose true bits are the rows of `bits`."""
-    rows = []
-    permanent = bits ^ (rng.random(bits.shape) < mechanism.f / 2)
-    for _ in range(WINDOWS):
-        if not returning:
-            permanent = bits ^ (rng.random(bits.shape) < mechanism.f / 2)
-        threshold = np.where(permanent, mechanism.q, mechanism.p)
-        rows.append((rng.random(bits.shape) < threshold).sum(axis=0))
-    return np.array(rows)
+def spread(rng, counts, mechanism: KRR):
+    """Counts (k,) of k-RR reports of so many clients of each value."""
+    channel = np.full((mechanism.k, mechanism.k), mechanism.q) + mechanism.contrast * np.eye(mechanism.k)
+    return rng.multinomial(counts, channel).sum(axis=0)
+
+
+def bit_totals(rng, held, clients, mechanism, returning):
+    """Counts of each bit in all windows of so many clients, of whom `held` have it."""
+    times = 1 if returning else WINDOWS
+    kept, flipped = held * times, (clients - held) * times
+    ones = rng.binomial(kept, 1 - mechanism.f / 2) + rng.binomial(flipped, mechanism.f / 2)
+    again = WINDOWS // times
+    zeros = clients * times - ones
+    return rng.binomial(again * ones, mechanism.q) + rng.binomial(again * zeros, mechanism.p)
 
 
 def spread_over_errors(roll_ups, estimates):
@@ -75,16 +74,17 @@ def spread_over_errors(roll_ups, estimates):
     return [float(np.mean(spread / error)) for error in stated]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
 def test_krr_errors_with_returning_clients(returning):
     """120 rounds of 400 clients in 20 windows. The mean ratio of 8 values has sigma 0.03: within 0.15."""
     mechanism = LongitudinalKRR.from_epsilons(8, 2.0, 1.5)
-    rng, truth = generator(1), np.repeat(np.arange(8), zipf_counts(8, 400))
+    rng, held = generator(1), zipf_counts(8, 400)
     roll_ups, estimates = [], []
     for _ in range(120):
-        counts = krr_windows(rng, truth, mechanism, returning)
-        roll_ups.append(roll_up_krr(counts.sum(axis=0), counts.sum(axis=1), mechanism))
-        estimates.append((counts.sum(axis=0) / counts.sum() - mechanism.q) / mechanism.contrast)
+        counts = krr_totals(rng, held, mechanism, returning)
+        roll_ups.append(roll_up_krr(counts, np.full(WINDOWS, 400), mechanism))
+        estimates.append((counts / counts.sum() - mechanism.q) / mechanism.contrast)
     independent, shared = spread_over_errors(roll_ups, estimates)
     if returning:
         assert independent > 1.5
@@ -94,20 +94,19 @@ def test_krr_errors_with_returning_clients(returning):
         assert shared < 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
 def test_hot_errors_with_returning_clients(returning):
     """120 rounds of 400 clients, each in two of 8 buckets."""
     mechanism = HotRappor.from_probabilities(8, 2, 0.5, 0.3, 0.7)
     rng = generator(2)
-    bits = np.zeros((400, 8), bool)
-    bits[np.arange(400), np.arange(400) % 3] = True
-    bits[np.arange(400), 3 + np.arange(400) % 5] = True
+    held = np.bincount(np.arange(400) % 3, minlength=8) + np.bincount(3 + np.arange(400) % 5, minlength=8)
     both = np.array([400 * WINDOWS]), np.full(WINDOWS, 400)  # reports of all windows, and of each
     roll_ups, estimates = [], []
     for _ in range(120):
-        counts = bit_windows(rng, bits, mechanism, returning)
-        roll_ups.append(roll_up_hot(counts.sum(axis=0)[None], *both, mechanism))
-        rates = counts.sum(axis=0) / (400 * WINDOWS)
+        counts = bit_totals(rng, held, 400, mechanism, returning)
+        roll_ups.append(roll_up_hot(counts[None], *both, mechanism))
+        rates = counts / (400 * WINDOWS)
         estimates.append((rates - mechanism.p_star) / (mechanism.q_star - mechanism.p_star))
     independent, shared = spread_over_errors(roll_ups, estimates)
     if returning:
@@ -118,6 +117,7 @@ def test_hot_errors_with_returning_clients(returning):
         assert shared < 0.7
 
 
+@pytest.mark.slow
 def test_bloom_errors_with_returning_clients():
     """60 rounds of 10 words, 800 clients in 20 windows who keep bits and cohort: 600 intervals.
 
@@ -128,14 +128,20 @@ def test_bloom_errors_with_returning_clients():
     mechanism = Rappor.from_probabilities(32, 2, 2, 0.5, 0.2, 0.8)
     rng, words = generator(3), [f"word-{i}" for i in range(10)]
     held = zipf_counts(10, 800)
-    values, truth = np.repeat(words, held).tolist(), held / 800
+    values, truth = np.repeat(np.arange(10), held), held / 800
+    filters = np.stack([
+        np.unpackbits(bloom_rows(words, np.full(10, cohort), mechanism), axis=1, bitorder="little")
+        for cohort in range(2)
+    ])  # fmt: skip
     covered, ratios = [], []
     for _ in range(60):
         cohorts = rng.permutation(np.arange(800) % 2)
-        bits = np.unpackbits(bloom_rows(values, cohorts, mechanism), axis=1, bitorder="little").astype(bool)
-        counts = np.stack([bit_windows(rng, bits[cohorts == c], mechanism, True) for c in (0, 1)], axis=1)
+        in_cohort = [
+            np.bincount(values[cohorts == c], minlength=10) @ filters[c].astype(np.int64) for c in (0, 1)
+        ]
+        counts = bit_totals(rng, np.array(in_cohort), 400, mechanism, returning=True)
         sizes, reports = np.full(2, 400 * WINDOWS), np.full(WINDOWS, 800)
-        result = roll_up_rappor(counts.sum(axis=0), sizes, reports, words, mechanism, background=False)
+        result = roll_up_rappor(counts, sizes, reports, words, mechanism, background=False)
         kinds = (result.independent, result.shared)
         ratios.append([kind.diagnostics["chi_square_ratio"] for kind in kinds])
         alone = np.sqrt(result.independent.std_error**2 - result.independent.misfit.std_error**2)
@@ -202,8 +208,11 @@ def fixed_noise_coverage(holders, clients, windows, mechanism):
     return covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilons", [(2.0, 1.9), (5.0, 1.0)], ids=["mostly-permanent", "mostly-fresh"])
-@pytest.mark.parametrize("holders", [0, 3, 10, 30])
+@pytest.mark.parametrize(
+    "holders", [0, 10, *(pytest.param(each, marks=pytest.mark.nightly) for each in (3, 30))]
+)
 def test_shared_intervals_cover_returning_clients(holders, epsilons):
     """60 clients in 6 windows.
 
@@ -240,7 +249,8 @@ def test_numbers_of_windows_are_estimated_from_summed_counts():
     assert found.independent.mean is not None
 
 
-@pytest.mark.parametrize("returning", [True, False])
+@pytest.mark.slow
+@pytest.mark.parametrize("returning", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_shared_errors_of_longitudinal_hashing_hold_if_clients_return(returning):
     """Clients keep function and permanent response over 10 windows, or draw both anew.
 

@@ -41,6 +41,7 @@ def several(collection):
     return st.lists(values_of(collection), min_size=COUNT, max_size=COUNT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLLECTIONS)
 @pytest.mark.parametrize("clients", [None, CLIENTS])
 @bounded
@@ -55,6 +56,7 @@ def test_a_batch_leaves_the_same_whatever_its_values(name, clients, data):
     assert sum(len(each[0]) for each in left) == COUNT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLLECTIONS)
 @bounded
 @given(data=st.data())

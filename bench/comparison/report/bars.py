@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from math import ceil, floor, log10
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from typing import TYPE_CHECKING, Any
 
 from bench.comparison.report.figure import GOAL as GOAL_OF_OURS
 from bench.comparison.report.figure import Figure, ResultsPart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 WIDTH, NAMES, BARS = 12.8, 5.0, 2.8  # inches: total; names before the bars; bars
 RATIO, GOAL, ABSOLUTE = 3.75, 3.9, 4.65  # inches from the start of the bars to the columns after them
@@ -26,7 +25,7 @@ def height(parts: Sequence[ResultsPart]) -> float:
     return HEAD + AXIS + ROW * len(_entries(parts))
 
 
-def draw(canvas: Canvas, parts: Sequence[ResultsPart], top: float, room: float) -> None:
+def draw(canvas: "Canvas", parts: Sequence[ResultsPart], top: float, room: float) -> None:
     """Draw all figures, part by part, downwards from `top`, at least `height` inches."""
     width, whole = canvas.get_size_inches()
     entries = _entries(parts)
@@ -76,7 +75,7 @@ def _entries(parts: Sequence[ResultsPart]) -> list[Figure | str]:
     return rows
 
 
-def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
+def _frame(axes: "Axes", figures: Sequence[Figure], rows: int) -> None:
     values = [figure.ratio for figure in figures] + [figure.goal or 1.0 for figure in figures]
     least, most = min(0.5, *values), max(20.0, *values)
     axes.set_xscale("log")
@@ -96,7 +95,7 @@ def _frame(axes: Axes, figures: Sequence[Figure], rows: int) -> None:
     _write(axes, ABSOLUTE, -1.1, "ours beside the reference", color=FAINT)
 
 
-def _bar(axes: Axes, row: int, figure: Figure, called: str) -> None:
+def _bar(axes: "Axes", row: int, figure: Figure, called: str) -> None:
     """Draw bar, goal and texts of a figure."""
     color = {True: MET, False: UNMET, None: FREE}[figure.met]
     hatch = "/////" if figure.met is False else None
@@ -126,12 +125,15 @@ def _fitted(text: str, inches: float, points: float) -> float:
     return min(points, inches / (EM * len(text)))
 
 
-def _write(axes: Axes, inches: float, row: float, text: str, **style: Any) -> None:
+def _write(axes: "Axes", inches: float, row: float, text: str, **style: Any) -> None:
     """Draw text in a row, this many inches right of the start of the bars."""
     axes.text(inches / BARS, row, text, transform=axes.get_yaxis_transform(), **{"va": "center", **style})
 
 
-def _legend(axes: Axes) -> None:
+def _legend(axes: "Axes") -> None:
+    from matplotlib.lines import Line2D  # here, so that figures are named without matplotlib
+    from matplotlib.patches import Patch
+
     signs = [
         Patch(facecolor=MET, label="goal met"),
         Patch(facecolor=UNMET, hatch="/////", edgecolor="white", label="goal not met"),

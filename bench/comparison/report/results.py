@@ -13,7 +13,6 @@ import click
 
 from bench.aggregator.results import machine, table
 from bench.comparison.peer_environment import version_of
-from bench.comparison.report import picture
 from bench.comparison.report.figure import ResultsPart
 from bench.comparison.report.summary import figure_row, shortfall, summary, tally
 from bench.comparison.timing.contestant import ROOT
@@ -56,6 +55,8 @@ def write(
     markdown_file.write_text(text, encoding="utf-8")
     markdown_file.with_suffix(".json").write_text(records + "\n", encoding="utf-8")
     title = f"{TITLE}: {QUICK}" if scale.quick else TITLE
+    from bench.comparison.report import picture  # here, since to import matplotlib takes half a second
+
     picture.draw(parts, title, f"By {command} on {_setting()}", markdown_file.with_suffix(".png"))
     unmet = [figure for figure in figures if figure.met is False]
     click.echo(f"{tally(parts)}; {markdown_file}")

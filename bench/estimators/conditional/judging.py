@@ -15,7 +15,7 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from estimators.arrays import FloatArray
 
@@ -156,13 +156,13 @@ def is_suspicious(missed: FloatArray, runs: int) -> NDArray[np.bool_]:
     They have a probability below .15 / n, and below .05.
     """
     least = min(0.05, 0.15 / len(missed))
-    suspicious: NDArray[np.bool_] = binom.sf(np.ceil(missed - ROUNDING) - 1, runs, NOMINAL) < least
+    suspicious: NDArray[np.bool_] = bdtrc(np.ceil(missed - ROUNDING) - 1, runs, NOMINAL) < least
     return suspicious
 
 
 def is_refuted(missed: FloatArray, runs: int, limit: float, probability: float) -> bool:
     """Whether so many misses of one of the values, or more, are less probable than that at the limit."""
-    tails = binom.sf(np.floor(missed + ROUNDING) - 1, runs, limit)
+    tails = bdtrc(np.floor(missed + ROUNDING) - 1, runs, limit)
     return bool((tails < probability / len(missed)).any())
 
 

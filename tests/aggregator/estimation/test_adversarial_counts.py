@@ -129,6 +129,7 @@ def search(kind: str, size: int, epsilon: float, every: int = 1) -> None:
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_some_handmade_counts_are_estimated(kind: str) -> None:
     for number, epsilon in enumerate((0.01, 2.0, 16.0)):
@@ -156,6 +157,7 @@ def number_windows(draw: st.DrawFn) -> tuple[Collection, WindowCounts]:
     return collection, WindowCounts(counts, counts.sum(axis=1), 1, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(number_windows())
 def test_few_reports_of_a_number_are_estimated(drawn: tuple[Collection, WindowCounts]) -> None:

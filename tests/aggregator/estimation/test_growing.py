@@ -95,6 +95,7 @@ def test_a_text_that_a_level_cuts_within_a_character_is_estimated() -> None:
     assert abs(share - 0.6) < 6 * error < 0.2  # a false alarm in 1e9; not found at all, it would be 0
 
 
+@pytest.mark.slow
 def test_a_text_leaves_when_no_look_of_its_span_finds_it() -> None:
     growing = GrowingTexts(TREE, KnownTexts(), {})
     advance(growing, 0)
@@ -104,6 +105,7 @@ def test_a_text_leaves_when_no_look_of_its_span_finds_it() -> None:
     assert len(growing._windows) <= 4
 
 
+@pytest.mark.slow
 def test_a_successor_goes_on_as_if_nothing_had_happened() -> None:
     """Its final windows come from the topic, what is known from the row: every later list is the same."""
     one = GrowingTexts(TREE, KnownTexts(), {})

@@ -44,6 +44,7 @@ def published(partition: int, seed: int) -> tuple[list[StateRecord], dict[row_ke
     return records, dict(ledger.counts.rows())
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_any_interleaving_of_sources_yields_the_sum(source: random.Random) -> None:
     merged = MergedCounts()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom, chi2, norm
+from scipy.special import chdtrc, chdtri, ndtri
 
 from aggregator.history.inverse_variance import WeightedShares, join_shares
 from estimators.arrays import FloatArray
@@ -40,8 +40,8 @@ def test_weights_are_inverse_variances() -> None:
     assert found.share[0] == pytest.approx(0.8 * 0.2 + 0.2 * 0.3)
     assert found.std_error[0] == found.shared_std_error[0] == pytest.approx(1 / math.sqrt(1e4 + 2500))
     assert (found.parts[0], bool(found.significant[0])) == (2, True)
-    assert found.p_value[0] == pytest.approx(chi2.sf(0.1**2 / (0.01**2 + 0.02**2), 1))
-    assert found.low[0] == pytest.approx(found.share[0] - norm.ppf(0.975) * found.std_error[0])
+    assert found.p_value[0] == pytest.approx(chdtrc(1, 0.1**2 / (0.01**2 + 0.02**2)))
+    assert found.low[0] == pytest.approx(found.share[0] - ndtri(0.975) * found.std_error[0])
 
 
 def test_value_of_one_part_stays_what_it_is() -> None:
@@ -106,10 +106,12 @@ def test_joined_intervals_cover(share: float) -> None:
     with 99.9 %, unless the share is 0, where intervals are one-sided. Shares clipped before they are joined
     are biased where values are rare: the mean shows that.
     """
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     found = joined(share, 1)
     most = binom.isf(FALSE_ALARM, RUNS, 0.05)
     assert misses(found.low, found.high, share) <= most
-    bound = norm.isf(FALSE_ALARM / 2) / math.sqrt(RUNS)
+    bound = -ndtri(FALSE_ALARM / 2) / math.sqrt(RUNS)
     distance = (found.share - share).mean() / found.share.std()
     assert abs(distance) <= bound + 0.02  # of the weights, which depend on shares a little
     if share:
@@ -125,16 +127,17 @@ def test_equal_shares_differ_at_the_stated_rate() -> None:
 
     A test with m degrees instead of m - 1 rejects 1.5 %, and fails.
     """
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     p_values: NDArray[np.float64] = joined(0.3, 2).p_value
     rejected = int((p_values < 0.05).sum())
     least, most = binom.ppf(FALSE_ALARM / 2, RUNS, 0.05), binom.isf(FALSE_ALARM / 2, RUNS, 0.05)
     assert least <= rejected <= most
-    statistic = chi2.isf(p_values, 1)
-    assert (chi2.sf(statistic, 2) < 0.05).sum() < least
+    statistic = chdtri(1, p_values)
+    assert (chdtrc(2, statistic) < 0.05).sum() < least
 
 
 def test_messages(pin_messages: PinMessages) -> None:
-
     two, one = np.zeros((1, 2)), np.ones((1, 1))
     pin_messages(
         {

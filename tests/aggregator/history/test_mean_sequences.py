@@ -52,8 +52,15 @@ def missed_runs(cell_at: Callable[[int], int], reports: int) -> tuple[int, int]:
     return int(missed.sum()), int((np.abs(mean - true_mean) > half[:, None]).any(axis=0).sum())
 
 
-@pytest.mark.parametrize("cell_at", [at_the_ends, wandering])
-@pytest.mark.parametrize("reports", [5, 200])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cell_at", "reports"),
+    [
+        (at_the_ends, 5),
+        (wandering, 200),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((at_the_ends, 200), (wandering, 5))),
+    ],
+)
 def test_mean_is_held_at_every_look(cell_at: Callable[[int], int], reports: int) -> None:
     """5 % of 2,000 runs: at most 149 are missed but for 1e-6. Fixed-time intervals miss more and fail."""
     missed, fixed = missed_runs(cell_at, reports)
@@ -61,6 +68,7 @@ def test_mean_is_held_at_every_look(cell_at: Callable[[int], int], reports: int)
     assert fixed > 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reports", "epsilon"), [(1, 8.0), (100, 12.0)])
 def test_mean_is_held_where_a_single_report_is_noise(reports: int, epsilon: float) -> None:
     """All numbers at one end; 5 % of 1,000 runs: at most 86 are missed but for 1e-6. Normal errors fail."""

@@ -63,6 +63,7 @@ def monitor_of(some: list[WindowShares], epochs: int | None = 3) -> ChangeMonito
     return made
 
 
+@pytest.mark.slow
 def test_change_is_told_with_value_time_and_size() -> None:
     some = windows(FIRST, FIRST + 120, FIRST + 60)
     changes = monitor_of(some).update()
@@ -75,11 +76,13 @@ def test_change_is_told_with_value_time_and_size() -> None:
         assert 0 < each.found - (FIRST + 60) * 10 <= 200
 
 
+@pytest.mark.slow
 def test_no_change_no_alarm() -> None:
     """One in 1e7 years of windows of 10 s: 300 windows take 1e-4."""
     assert monitor_of(windows(FIRST, FIRST + 300, FIRST + 1000)).update() == []
 
 
+@pytest.mark.slow
 def test_rate_of_the_collection_is_that_of_its_monitor() -> None:
     """At 1,000 false alarms a year, evidence of 10^-4 of that for 0.1 is enough, which comes earlier."""
     slightly = np.array([0.485, 0.315, 0.1, 0.1])
@@ -94,6 +97,7 @@ def test_rate_of_the_collection_is_that_of_its_monitor() -> None:
     assert found[0].found < monitor_of(some).update()[0].found
 
 
+@pytest.mark.slow
 def test_alarms_do_not_depend_on_order_pauses_or_restarts() -> None:
     some = windows(FIRST - 700, FIRST + 40, FIRST - 20)
     expected = monitor_of(some).update()
@@ -121,6 +125,7 @@ def test_alarm_of_the_epoch_before_is_kept_and_older_ones_go() -> None:
     assert counted == [2, 2, 2, 0]
 
 
+@pytest.mark.slow
 def test_revised_window_is_run_again() -> None:
     some = windows(FIRST, FIRST + 80, FIRST + 1000)
     monitor = monitor_of(some)
@@ -163,6 +168,7 @@ def test_few_reports_have_no_shares() -> None:
     assert shares_of_counts(WATCHED, 0, few) is None
 
 
+@pytest.mark.slow
 def test_change_of_a_mean_is_told_in_units_of_the_number() -> None:
     """Also of one that begins far from 0, and as well from records of the topic as from counts."""
     wave = AIR.mechanism
@@ -198,6 +204,7 @@ def test_reports_of_one_cell_say_nothing_of_a_mean() -> None:
     assert np.isinf(found.std_error).all()
 
 
+@pytest.mark.slow
 def test_a_single_odd_window_raises_one_alarm_and_the_newest_figure_shows_the_return() -> None:
     """After it the usual share is no change: the value begins again with it."""
     odd = np.array([0.3, 0.3, 0.3, 0.1])
@@ -212,6 +219,7 @@ def test_a_single_odd_window_raises_one_alarm_and_the_newest_figure_shows_the_re
     assert monitor.newest()[kiwi.value] == pytest.approx(0.1, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [FIRST + 60, FIRST + EPOCH_WINDOWS - 1, FIRST + 2 * EPOCH_WINDOWS - 1])
 def test_change_in_the_middle_of_a_window_is_stated_with_its_whole_size(change: int) -> None:
     """0.3, half of it in the window of the alarm, which may be the last of an epoch.

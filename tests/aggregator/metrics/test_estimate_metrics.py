@@ -144,6 +144,7 @@ def test_small_domain_exports_all_values() -> None:
     assert shown.dropped(LATENCY) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collections", [1, 3, 100])
 def test_number_of_exported_values_is_bounded(collections: int) -> None:
     """Each collection has its share, however many values others show."""

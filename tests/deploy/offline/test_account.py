@@ -130,6 +130,7 @@ def test_changes_say_what_a_client_shows_at_most(changes: int, sentence: str) ->
     assert "a client shows" not in run(line).stdout
 
 
+@pytest.mark.slow
 def test_what_holds_for_ever_only_if_changes_are_known_says_so() -> None:
     """A bucket that never changes and one that does are told apart without bound by many reports."""
     condition = "if it is known when buckets change"
@@ -309,6 +310,7 @@ def test_one_shuffled_report_costs_no_more_than_one() -> None:
     assert found["shuffled_at_least"] <= found["shuffled"] <= found["epsilon_one"]
 
 
+@pytest.mark.slow
 def test_several_windows_of_shuffled_reports_are_composed() -> None:
     found = answer(f"{SHUFFLED} --reports 30")
     assert found["shuffled_windows"] == windows_epsilon(

@@ -87,6 +87,7 @@ def test_all_of_few_texts_are_not_next_to_nothing() -> None:
     assert "reports find some without a list: about 2.0 of the most frequent" in line
 
 
+@pytest.mark.slow
 def test_growth_is_planned_for_shuffled_reports() -> None:
     line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --shuffled 1000000 --json"
     growth = json.loads(run(line).stdout)["growth"]
@@ -136,6 +137,7 @@ def test_an_error_below_that_of_collisions_needs_no_number_of_reports() -> None:
     assert run(line).stdout.splitlines()[3].split()[::4] == ["local-hash", "none"]
 
 
+@pytest.mark.slow
 def test_the_plot_is_a_png(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     path = tmp_path / "plan.png"
@@ -162,6 +164,7 @@ def test_plot_of_another_format_is_wrong_usage(tmp_path: Path, name: str) -> Non
     assert "--plot" in result.stderr
 
 
+@pytest.mark.slow
 def test_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     for reports in (1, 10**18):
@@ -216,6 +219,7 @@ def test_unlisted_reports_raise_the_error_of_text_only() -> None:
     assert others["smallest_detectable"][3] > 1.5 * alone["smallest_detectable"][3]
 
 
+@pytest.mark.slow
 def test_epsilons_are_chosen_for_shuffled_reports() -> None:
     line = "--values 16 --shuffled-epsilon 0.0675 --reports 10000 --shuffled 10000 --second-values 3"
     found = json.loads(run(f"{line} --json").stdout)
@@ -243,6 +247,7 @@ collections:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relay", "reports", "honest"),
     [
@@ -273,6 +278,7 @@ def test_a_plan_among_what_relays_shuffle_agrees_with_check(
     assert f"among {honest:,}\nhonest ones, which relays shuffle together" in run(line).stdout
 
 
+@pytest.mark.slow
 def test_a_plan_without_a_file_takes_the_defaults_of_relays() -> None:
     line = "--values 100 --shuffled-epsilon 1 --reports 100000 --json"
     planned = run(line)
@@ -300,6 +306,7 @@ def test_messages_of_relays(tmp_path: Path, pin_messages: PinMessages) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
     text = run("--values 16 --shuffled-epsilon 0.1 --shuffled 1000 --reports 10000 --delta 1e-7").stdout
     assert "so that it costs 0.1 at delta 1e-07 among 1,000\nshuffled ones" in text
@@ -307,6 +314,7 @@ def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
     assert "at this epsilon" not in text
 
 
+@pytest.mark.slow
 def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:
     line = "--values 16 --shuffled-epsilon 0.1 --reports 10000 --second-values 3"
     found, text = json.loads(run(f"{line} --json").stdout), run(line).stdout

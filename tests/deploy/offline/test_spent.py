@@ -256,6 +256,7 @@ def test_json_states_conditions_and_what_is_not_in_the_file(folder: Path) -> Non
     assert (unknown.epsilon_of_unchanged_value, unknown.epsilon_of_any_values) == (1.0, None)
 
 
+@pytest.mark.slow
 def test_unreadable_file_is_one_line(folder: Path) -> None:
     ended = run(
         [sys.executable, "-m", "deploy", "spent", "--data-dir", "none"],
@@ -277,6 +278,7 @@ def test_client_ids_are_not_printed() -> None:
     assert "canaries" not in ended.output
 
 
+@pytest.mark.slow
 def test_a_database_is_read_instead_of_the_folder(folder: Path, database: BudgetDatabase) -> None:
     section = f"{{secret_file: shared, budget_store: {{url: '{database.url}'}}}}"
     Path("deniable.yaml").write_text(f"{TEXT}producer: {section}\n")

@@ -137,6 +137,7 @@ def test_bloom_and_two_hot_with_equal_probabilities_cost_the_same() -> None:
         assert costs(BLOOM, 9, 1e-6, memoized) == costs(TWO_HOT, 9, 1e-6, memoized)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 @pytest.mark.parametrize("memoized", [False, True])
 def test_no_bound_falls_with_more_reports(mechanism: Mechanism, memoized: bool) -> None:

@@ -88,6 +88,7 @@ def test_permanent_responses_cost_epsilon_inf_for_each_bucket_that_differs(bucke
     assert within(ratio**buckets, mechanism.epsilon_of_all_buckets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("buckets", "times"), [(2, 1), (2, 2), (2, 4), (3, 2), (3, 3)])
 def test_reports_of_any_sequences_cost_no_more_than_stated(buckets, times):
     """All pairs of sequences, whenever they change; n epsilon_one would be too little."""
@@ -101,6 +102,7 @@ def test_reports_of_any_sequences_cost_no_more_than_stated(buckets, times):
     assert exact >= times * mechanism.epsilon_one * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilons", "buckets", "times", "changes", "factor"),
     [

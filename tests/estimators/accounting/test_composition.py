@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +42,7 @@ def exact_delta(up: Fraction, down: Fraction, copies: int, odds: Fraction) -> Fr
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     ratio=st.fractions(Fraction(21, 20), 20, max_denominator=50),
@@ -87,6 +87,8 @@ def test_epsilon_is_0_for_large_delta() -> None:
 
 def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) -> float:
     """Epsilon at delta by the accountant of dp-accounting, on its own lattice."""
+    from dp_accounting.pld import privacy_loss_distribution as pld  # half a second
+
     under_p = {output: math.log(mass) for output, mass in enumerate(loss.mass) if mass > 0}
     under_q = {output: under_p[output] - loss.losses[output] for output in under_p}
     one = pld.from_two_probability_mass_functions(
@@ -95,6 +97,7 @@ def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) 
     return float(one.self_compose(loss.copies).get_epsilon_for_delta(delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [

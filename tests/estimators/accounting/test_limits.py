@@ -15,6 +15,7 @@ LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "memoized"),
     [
@@ -36,6 +37,7 @@ def test_it_is_the_exact_bound_of_the_accountant(subject, memoized):
     assert exact_cost(subject, 7, DELTA, memoized) == costs(subject, 7, DELTA, memoized)["exact"]
 
 
+@pytest.mark.slow
 def test_a_further_budget_computes_few_costs():
     """What is left after earlier spending, in 64ths: each search begins with the same numbers of reports."""
     exact_cost.cache_clear()

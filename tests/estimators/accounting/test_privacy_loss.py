@@ -70,6 +70,7 @@ def test_longitudinal_loss_matches_its_channel_for_the_worst_pair(k: int) -> Non
         assert excess_of(longitudinal_loss(mechanism), odds) == pytest.approx(float(worst), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [4, 7, 16])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_square_wave_loss_matches_its_channel_for_the_worst_pair(steps: int, epsilon: float) -> None:

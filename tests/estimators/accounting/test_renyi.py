@@ -104,6 +104,7 @@ def test_divergences_of_copies_add() -> None:
     assert renyi_divergence(loss.times(7), 3.5) == pytest.approx(7 * renyi_divergence(loss, 3.5), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [1, 10, 1000])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 def test_conversion_finds_the_best_order_of_a_fine_grid(reports: int, delta: float) -> None:

@@ -125,6 +125,7 @@ def test_cost_grows_up_to_the_permanent_response(shared: Shared, epsilon_inf: fl
     assert all(shared(reports).largest <= epsilon_inf for reports in numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "_"), SHARED)
 @pytest.mark.parametrize("reports", [1, 8, 40, 2000])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])

@@ -16,6 +16,7 @@ KEY, RUNS = 4, 40
 HELD = np.array([400, 120, 70, 50, 30, 30, 20, 20, 10, 10, 10, 10, 10, 10])
 
 
+@pytest.mark.slow
 def test_candidates_that_collide_most_are_held() -> None:
     """1,000 reports at epsilon 8, 200 of one unlisted string; the 10 of 400 candidates that it hits most.
 

@@ -98,8 +98,18 @@ def test_one_value_is_recovered_exactly_from_expected_counts(epsilon):
     assert concentration(counts, mechanism) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("first", [0, 60], ids=["listed", "unlisted"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "first"),
+    [
+        pytest.param(0.5, 60, id="unlisted-0.5"),
+        pytest.param(2.0, 0, id="listed-2"),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((0.5, 0), (1.0, 0), (1.0, 60), (2.0, 60))
+        ),
+    ],
+)
 def test_errors_and_coverage_over_many_collections(epsilon, first):
     """60 collections (other functions) of one window each: variance by formula, stated errors, coverage.
 
@@ -157,6 +167,7 @@ def test_fixed_values_are_covered_whatever_their_collisions(noise):
     assert 1 <= error_of_fixed(noise, 1.0) < 2.9
 
 
+@pytest.mark.slow
 def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
     """20 windows with the same functions, a fifth of the reports in 20 unlisted texts, epsilon 4.
 
@@ -177,7 +188,12 @@ def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
     assert np.mean(covered, axis=0).min() > 0.4
 
 
-@pytest.mark.parametrize("unlisted", [[0.2], [0.1, 0.1], [0.15, 0.03]])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unlisted",
+    [[0.15, 0.03], *(pytest.param(each, marks=pytest.mark.nightly) for each in ([0.2], [0.1, 0.1]))],
+    ids=str,
+)
 def test_plain_unlisted_texts_are_taken_out(unlisted):
     """12 windows of each, epsilon 4: coverage and errors of a complete list, and their share without bias.
 
@@ -261,6 +277,7 @@ def test_errors_of_complete_lists_are_those_of_the_noise():
     assert np.abs(result.unbiased[105:]).max() < 5 * noise
 
 
+@pytest.mark.slow
 def test_false_discoveries_are_rare_beside_frequent_strings_that_are_not_listed():
     """5,000 absent candidates and 40 held ones; half of all reports in 20 strings that are not listed.
 
@@ -282,6 +299,7 @@ def test_false_discoveries_are_rare_beside_frequent_strings_that_are_not_listed(
         assert abs(result.other[0] - 0.5) < 4 * result.other[1]
 
 
+@pytest.mark.slow
 def test_standard_error_of_other_is_that_of_simulated_windows():
     """The rest of 100 collections against its stated error: mean square 1, with a standard error of 14 %."""
     mechanism, rng = LocalHash.from_epsilon(1.0, 2000), generator(5)

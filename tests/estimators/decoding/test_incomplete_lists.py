@@ -44,7 +44,7 @@ def coverage(cohorts, reports, strangers, windows=WINDOWS):
     [
         pytest.param(8, 5_000_000, 30, id="30-strings", marks=pytest.mark.nightly),
         pytest.param(8, 336_776, 1, id="one-string"),
-        pytest.param(64, 5_000_000, 1, id="64-cohorts"),
+        pytest.param(64, 5_000_000, 1, id="64-cohorts", marks=pytest.mark.nightly),
         pytest.param(8, 5_000_000_000, 30, id="1000-windows"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
 
 from estimators.decoding.design import bloom_design
 from estimators.decoding.initial_guess import first_guess
@@ -26,6 +25,8 @@ def test_exact_shares_yield_the_truth():
 
 def test_guess_averages_non_negative_least_squares_of_cohorts():
     """After 30 steps it is within 0.005 of an exact solver's size-weighted average; one cohort is empty."""
+    from scipy.optimize import nnls  # here, since to import it takes a fifth of a second
+
     ones, sizes = rappor_counts(generator(1), zipf_counts(40, 200_000), WORDS, MECHANISM)
     ones[3], sizes[3] = 0, 0
     design, shares = bloom_design(WORDS, MECHANISM), observed_shares(ones, sizes)

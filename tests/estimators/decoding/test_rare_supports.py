@@ -36,6 +36,7 @@ def every_count(reports: int, mechanism: LocalHash, spread: float) -> SupportTes
     return SupportTest(np.arange(reports + 1.0), reports, *columns, jump=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 @pytest.mark.parametrize("reports", [1, 10, 100, 400])
 @pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 1000])
@@ -95,6 +96,7 @@ def tree(mechanism: PrefixTree, rng: np.random.Generator, key: int) -> Estimate:
     return decode_listed(tree_counts(rng, held, np.full(20, 10), mechanism, key), ABSENT, mechanism, key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("window", "mechanism"),
     [
@@ -126,6 +128,7 @@ def test_collisions_follow_from_the_error_of_fixed_values(noise, collisions):
     assert collisions_in(error_of_fixed(noise, collisions), noise) == pytest.approx(collisions, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0, 16.0])
 @pytest.mark.parametrize("reports", [1, 1000, 10**12])
 def test_counts_that_no_reports_give_have_intervals(epsilon, reports):
@@ -163,6 +166,7 @@ def test_rare_jumps_make_no_single_support_rare():
     assert 1 - np.exp(-0.3) <= tail < 2 * (1 - np.exp(-0.3))
 
 
+@pytest.mark.slow
 def test_largest_shifts_of_an_unlisted_text_are_covered():
     """A fifth of 1,000 reports is unlisted, with 256 functions; of 80 runs at most 13 miss a candidate.
 

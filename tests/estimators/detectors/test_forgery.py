@@ -6,7 +6,6 @@ and that of a likelihood ratio by a fifth more.
 
 import numpy as np
 import pytest
-from scipy.stats import poisson_binom
 
 from estimators.detectors.forgery import (
     LEAST_EXPECTED,
@@ -52,6 +51,8 @@ def test_honest_popcounts_rarely_alarm(mechanism, ones, reports):
 
 def test_tail_of_popcounts_is_exact():
     """For one report: 4 times the smaller tail; most true ones for the upper, fewest for the lower."""
+    from scipy.stats import poisson_binom  # here, since to import it takes half a second
+
     chances = [BLOOM.q_star] * 2 + [BLOOM.p_star] * 126
     for ones in (70, 75, 128):
         expected = 4 * poisson_binom(chances).sf(ones - 1)

@@ -40,17 +40,26 @@ def watched(
     return [(alarm, each) for (alarm, _), each in found.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("values", "reports", "epsilon"), [(10, 10_000, 4.0), (300, 300, 2.0)], ids=["common", "rare"]
+    ("values", "reports", "epsilon", "windows", "between", "most"),
+    [
+        pytest.param(10, 10_000, 4.0, 3000, 1000.0, 15, id="common"),
+        pytest.param(300, 300, 2.0, 300, 20.0, 3, id="rare"),
+        pytest.param(300, 300, 2.0, 3000, 1000.0, 15, id="rare-longer", marks=pytest.mark.nightly),
+    ],
 )
-def test_false_alarms_are_as_rare_as_stated(values: int, reports: int, epsilon: float) -> None:
+def test_false_alarms_are_as_rare_as_stated(
+    values: int, reports: int, epsilon: float, windows: int, between: float, most: int
+) -> None:
     """3,000 windows at 1,000 between alarms: 3 are allowed, and chance exceeds 15 with less than 1e-6.
 
     (Poisson.) Without the sampling of clients there are hundreds of common values; without the term of
-    Bernstein's inequality, dozens of rare ones, of which a window has a report or two.
+    Bernstein's inequality, dozens of rare ones, of which a window has a report or two. In 300 windows at 20
+    between alarms, 15 are allowed, and the fixed seed has none; without that term it has 6.
     """
     share = zipf_shares(values, 1.0)
-    assert len(watched(share, 3000, 1000.0, epsilon=epsilon, reports=reports)) <= 15
+    assert len(watched(share, windows, between, epsilon=epsilon, reports=reports)) <= most
 
 
 def test_change_is_found_with_its_time_and_size() -> None:
@@ -78,6 +87,7 @@ def test_after_an_alarm_the_new_share_is_the_usual_one() -> None:
     assert sorted(each.value for _, each in found) == [0, 5]
 
 
+@pytest.mark.slow
 def test_second_change_of_a_value_is_stated_by_the_windows_since_the_first() -> None:
     """.2, .3, .2 from window 0, 60 and 80 on, 20 runs: an interval of 95 % misses 6 with less than 4e-4.
 
@@ -100,6 +110,7 @@ def test_second_change_of_a_value_is_stated_by_the_windows_since_the_first() -> 
     assert held > 14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [100, 1_000_000])
 def test_change_is_found_whatever_the_first_window_has(first: int) -> None:
     """A rollout begins with few reports. 2 standard errors of a later window, 20 runs: within 40 windows."""

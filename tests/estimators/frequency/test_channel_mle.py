@@ -67,6 +67,7 @@ def test_gap_is_closed_for_any_channel_and_counts(shape, seed):
     assert found.gap <= 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000))
 def test_gap_bounds_what_any_other_distribution_gains(seed):
     """The certificate also holds away from the maximum, after a few steps of EM."""
@@ -79,6 +80,7 @@ def test_gap_bounds_what_any_other_distribution_gains(seed):
     assert -1e-12 <= gain <= gap_of(near, counts, channel) + 1e-12
 
 
+@pytest.mark.nightly
 def test_faster_than_plain_em():
     """40 values at epsilon 1: 10,000 steps of EM take about 60 times as long and leave a gap.
 

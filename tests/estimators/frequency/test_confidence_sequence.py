@@ -130,6 +130,7 @@ def runs_that_hold_all_values(steps_of: Callable[[Inversion], ReportSteps], runs
     return held, rolled
 
 
+@pytest.mark.slow
 def test_all_values_are_held_where_a_single_report_is_noise() -> None:
     """95 % of 200 runs: at least 174 are held but for 1e-5. By normal errors about 140 are, which fails."""
     held, rolled = runs_that_hold_all_values(lambda each: ReportSteps(1 / each.contrast, each.slope), 200)

@@ -207,6 +207,7 @@ def test_absent_values_are_rarely_significant():
     assert sum(significant[1:].any() for significant in rounds) <= 51
 
 
+@pytest.mark.nightly
 def test_mle_of_many_values_is_as_fast_as_sorting_them():
     """K = 1,400,000: at most 4 times the CPU time of argsort, best of 3 runs each."""
     mechanism = KRR.from_epsilon(1_400_000, 8.0)

@@ -31,6 +31,7 @@ def piecewise_std_error(numbers, epsilon):
     return math.sqrt(variance / len(numbers)) / 2
 
 
+@pytest.mark.slow
 def test_errors_are_the_published_ones():
     """Also below those of the Piecewise mechanism for the mean, pooled over the epsilons (at 4 they are not).
 
@@ -63,6 +64,7 @@ def jagged_shares(generator):
     return shares / shares.sum()
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     """Of 243 intervals of nine quantiles, and 27 of the mean, over three smooth shapes and three epsilons.
 
@@ -98,6 +100,7 @@ def test_intervals_cover():
     assert np.mean(means) > 0.7
 
 
+@pytest.mark.slow
 def test_intervals_cover_jagged_densities():
     """Of 144 quantiles, and the steps of 16 runs, at two epsilons.
 
@@ -144,6 +147,7 @@ def test_interval_of_the_mean_holds_rounded_numbers(steps):
     assert found.mean.high - found.mean.low < 0.5 / steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "factor"), [(0.31, 1.0), (1.0, math.sqrt(5 / 6))])
 def test_equal_numbers_may_be_anywhere_in_their_step(number, factor):
     """The error is a uniform one over the step; at an end of the range one neighbour is missing."""
@@ -166,6 +170,7 @@ def test_error_of_the_mean_is_noise_alone_where_shares_rise_evenly():
     assert errors[0] == pytest.approx(errors[1], rel=0.01)
 
 
+@pytest.mark.slow
 def test_noise_is_not_taken_for_equal_numbers():
     """Errors of 40 windows of uniform numbers are on average at most 7 % above that of noise alone.
 

@@ -63,6 +63,7 @@ def assert_covered(shape, epsilon, reports, runs=RUNS):
     assert false <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "epsilon", "reports"),
     [

@@ -127,12 +127,14 @@ def misses(simulated: Simulated) -> int:
     return sum(not rest.low - 1e-9 <= truth <= rest.high + 1e-9 for truth, rest in runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("simulated", CASES + SPARSE, ids=lambda each: each.__name__)
 def test_intervals_cover_the_rest_of_a_selected_list(simulated: Simulated) -> None:
     """False alarm 1e-6 for each case if a run misses with at most 9 %; the seed is fixed."""
     assert misses(simulated) <= MOST_MISSES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
 def test_uncorrected_intervals_do_not_cover(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise selected the shown values: without the correction, hardly any interval covers the truth."""

@@ -33,6 +33,7 @@ def test_a_block_has_the_functions_of_its_code(buckets):
         assert np.bincount(row).tolist() == [share] * buckets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buckets", [2, 3, 5, 7, 11])
 def test_variance_of_collisions_is_exactly_that_of_independent_functions(buckets):
     """Over all pairs of symbols: mean 1/g, variance (1/g)(1 - 1/g) / functions; and the code's distances."""
@@ -98,6 +99,7 @@ def test_functions_depend_on_the_fingerprint():
     assert abs((hashed(first, "a") == hashed(first, "b")).mean() - 1 / 3) < bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 4.0])
 def test_collisions_of_many_values_have_the_stated_mean_and_variance(epsilon):
     """19,900 pairs of 200 values: uncorrelated, so mean and mean square have known errors.

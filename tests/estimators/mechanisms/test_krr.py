@@ -54,6 +54,7 @@ def test_other_values_get_equal_shares_within_one_word(k):
     assert max(shares) <= min(shares) + 1
 
 
+@pytest.mark.slow
 @given(st.integers(2, 1 << 31), st.data())
 def test_truth_is_likelier_than_any_other_value(k, data):
     """So p / smallest q is the worst ratio: no probability exceeds p or is below the smallest q."""

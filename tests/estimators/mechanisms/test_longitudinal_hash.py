@@ -69,6 +69,7 @@ def test_variance_of_published_parameters(epsilon_inf, epsilon_one, buckets, exp
     assert buckets == 2 or mechanism.epsilon_one < 0.97 * epsilon_one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon_inf", "epsilon_one"), [(2, 1), (4, 2)])
 def test_simulated_reports_have_that_variance(epsilon_inf, epsilon_one):
     """Both steps of a value that nobody holds, 4,000 reports 2,000 times.

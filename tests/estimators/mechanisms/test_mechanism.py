@@ -45,6 +45,7 @@ MECHANISMS: list[Mechanism] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @settings(max_examples=20)
 @given(st.floats(0, 1))

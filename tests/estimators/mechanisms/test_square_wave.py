@@ -39,6 +39,7 @@ def exact_channel(mechanism: SquareWave) -> list[list[Fraction]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+@pytest.mark.slow
 @given(st.integers(4, 24), st.floats(0.01, 16))
 @example(4, 16.0)
 @example(24, 0.01)

@@ -176,8 +176,19 @@ def sent_by(kafka):
     return np.divmod(numbers, NOISELESS.hash_buckets)
 
 
-@pytest.mark.parametrize("way", ["report", "single", "record"])
-@pytest.mark.parametrize("changes", [0, 2])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "changes"),
+    [
+        ("report", 2),
+        ("single", 0),
+        ("record", 2),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in (("report", 0), ("single", 2), ("record", 0))
+        ),
+    ],
+)
 def test_producer_shows_the_buckets_before_the_last_change(make, kafka, way, changes):
     """With noiseless steps: the reports are the buckets of the texts, until the changes are used up."""
     free = limited(None, NOISELESS, epsilon=1000.0)

@@ -23,7 +23,6 @@ from producers.randomization.secret import STORE_NAME
 from producers.wire import buckets, decode
 from tests.support.paths import REPOSITORY
 
-ROUNDS = 4
 CHANGES = 2
 CLIENTS = [f"client {number}" for number in range(12)]
 MECHANISM = LongitudinalHash(960, 7, 2**64 - 2**20, 2**64 - 2**20)
@@ -81,17 +80,18 @@ def stored(folders):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("is_shared", [False, True], ids=["folder", "database"])
-def test_killed_producers_show_no_further_bucket(request, tmp_path, is_shared):
-    """Two at once, killed at arbitrary points, ROUNDS times.
+@pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.nightly)])
+def test_killed_producers_show_no_further_bucket(request, tmp_path, is_shared, rounds):
+    """Two at once, killed at arbitrary points.
 
-    Under the secret of this test each client has a function of its own. Without the limit, 64 values or more
-    show all 7 buckets but with probability 4e-4 a client, so that all 12 keep it with probability 1e-40.
+    Under the secret of this test each client has a function of its own. Without the limit, 32 values or more
+    show all 7 buckets but with probability .05 a client, so that all 12 keep it with probability 1e-15.
     """
     url = request.getfixturevalue("database").url if is_shared else ""
     secret_file = tmp_path / "secret"
     assert create_private(secret_file, bytes(32))
     folders = [tmp_path / "one", tmp_path / ("two" if is_shared else "one")]
-    for number in range(ROUNDS):
+    for number in range(rounds):
         workers = [
             start(folder, secret_file, url, 10_000 * number + 1000 * place)
             for place, folder in enumerate(folders)
@@ -104,7 +104,7 @@ def test_killed_producers_show_no_further_bucket(request, tmp_path, is_shared):
             worker.stdout.close()
             worker.wait()
     shown, reports = stored(set(folders))
-    assert reports >= 2 * ROUNDS * 8 * len(CLIENTS)
+    assert reports >= 2 * rounds * 8 * len(CLIENTS)
     assert len(shown) == len(CLIENTS)
     # A client that changed back, 1 of 6, has shown one bucket less: all 12 did with probability 5e-10.
     assert max(len(each) for each in shown.values()) == CHANGES + 1

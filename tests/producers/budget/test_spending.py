@@ -178,6 +178,7 @@ def test_new_budget_counts_earlier_reports(tmp_path):
     ledger.store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "memoize"),
     [(KRR.from_epsilon(100, 0.5), False), (KRR.from_epsilon(50, 1.0), False), (BLOOM, True)],

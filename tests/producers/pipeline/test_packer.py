@@ -63,6 +63,7 @@ def test_reports_left_after_a_full_pack_are_new():
     assert buckets(rest).tolist() == [4]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 999)), max_size=12),

@@ -181,6 +181,7 @@ def hashed(pipeline, values):
     return receipts, [pack.record for pack in pipeline.delivery.packs], pipeline.delivery.times
 
 
+@pytest.mark.slow
 def test_used_up_changes_leave_nothing_that_depends_on_values(make, tmp_path):
     """With the same random words: later values of whatever kind give the same bytes at the same times."""
     mechanism = LongitudinalHash.from_epsilons(2.0, 1.0, None, 7)
@@ -202,6 +203,7 @@ def test_used_up_changes_leave_nothing_that_depends_on_values(make, tmp_path):
         assert len({tuple(times) for _, times in left}) == 1
 
 
+@pytest.mark.slow
 def test_values_change_only_the_payload(make, tmp_path, caplog):
     """Values change no time, number, order, size, id or header of packs, no receipt, metric or log."""
     budget = Budget(epsilon=3.0, delta=1e-6, period_seconds=86_400)

@@ -197,6 +197,7 @@ def test_instantaneous_compares_each_bit_with_its_own_threshold():
 thresholds = st.integers(0, 2**32 - 1) | st.integers(0, 7).map(lambda digits: digits << 29)
 
 
+@pytest.mark.slow
 @given(thresholds, thresholds, st.lists(st.integers(0, 2**32 - 1), min_size=60, max_size=60))
 def test_bit_is_one_iff_its_number_is_below_its_threshold(if_one, if_zero, numbers):
     """The definition, for any pair of thresholds, T-1 and T of each among the numbers."""
@@ -345,6 +346,7 @@ def test_rappor_check_catches(broken):
     assert not rappor_is_right(broken, BLOOM.q, BLOOM.p, seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [permanent, instantaneous])
 def test_bits_are_independent(step):
     """Correlations of all 8,128 pairs of bits at 1e-6 in all: one word used for two bits would give 1."""

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from producers.randomization import randomness
 from producers.randomization.randomness import Keystream
 
@@ -69,6 +71,7 @@ for name, drawn in DRAWS.items():
 """
 
 
+@pytest.mark.slow
 def test_child_of_an_unseen_fork_draws_other_words():
     run = subprocess.run(
         [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120, check=True

@@ -206,6 +206,7 @@ ACTIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(ACTIONS)
 def test_totals_match_the_stored_rows(tmp_path_factory, actions):

@@ -66,6 +66,7 @@ def test_kill_never_splits_a_transaction(tmp_path):
         assert shown <= packs <= shown + 1
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_two_processes_share_every_budget(tmp_path):
     """Both run at once, one is killed and replaced: each client stops at its limit."""

@@ -19,6 +19,7 @@ def arrays(ids):
     return np.array([low for low, _ in given], np.uint64), np.array([high for _, high in given], np.uint64)
 
 
+@pytest.mark.slow
 @given(frames, st.sets(st.tuples(halves, halves), min_size=1))
 def test_it_is_a_set(added, asked):
     ids, model = IdSet(), set()
@@ -60,6 +61,7 @@ def seconds_of(first_halves, frames=400):
     return time.process_time() - began
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first_halves", [1, 64])
 def test_ids_forged_to_share_first_halves_cost_little_more(first_halves):
     """Measured: 5 times as much. A search through all that share a half costs 35 and 80 times as much."""

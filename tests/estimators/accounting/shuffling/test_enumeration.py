@@ -159,9 +159,13 @@ CASES = {
     "local-hash": (HASH, hash_laws(HASH), 2),
     "number": (WAVE, square_wave_laws(WAVE), 3),
 }
+#: The others take up to two seconds.
+QUICK = ("k 2, n 1", "k 2, n 6", "k 3, n 2", "pair")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in CASES]
+)
 def test_no_delta_is_below_the_truth(case: str) -> None:
     """Catches atoms of another pair than the worst one, and a blanket larger than the reports contain."""
     mechanism, laws, reports = CASES[case]

@@ -18,12 +18,14 @@ def test_one_window_is_one_report() -> None:
     assert windows_epsilon(BLANKET, 10_000, 1e-6, 1) == shuffled_epsilon(BLANKET, 10_000, 1e-6).high
 
 
+@pytest.mark.slow
 def test_windows_add_up_to_less_than_their_sum_and_more_than_one() -> None:
     one, four, thirty = (windows_epsilon(BLANKET, 10_000, 1e-6, windows) for windows in (1, 4, 30))
     assert 1.9 * one < four < 2.5 * one
     assert 2.5 * four < thirty < 30 / 4 * four
 
 
+@pytest.mark.slow
 def test_a_finer_lattice_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
     coarse = windows_epsilon(BLANKET, 10_000, 1e-6, 12)
     monkeypatch.setattr(module, "STEPS", 512)

@@ -23,6 +23,7 @@ def reached(alphabet: Alphabet, text: bytes, step: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.text(max_size=6), st.integers(1, 2))
 def test_every_text_of_any_language_is_reached(text, step):

@@ -43,7 +43,7 @@ def test_collisions_widen_the_tail():
     assert wider.distance(x) == pytest.approx(ABSENT.distance(x) / np.sqrt(2))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_false_discoveries_are_at_the_stated_rate(weighted):
     """300 searches among 2,000 texts, 20 of them real, at 10 %: the mean share of false ones.
 

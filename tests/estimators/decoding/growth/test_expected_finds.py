@@ -39,6 +39,7 @@ def test_the_plan_fits_searches_of_many_reports(epsilon, reports, different, fou
     assert expected_finds(tree(epsilon), reports, different) == pytest.approx(found, rel=0.1)
 
 
+@pytest.mark.slow
 def test_no_number_of_reports_finds_more_texts_than_branches_are_followed():
     for different in (1500, 120_000, 10**7):
         found = [expected_finds(tree(4.0), 10**power, different) for power in range(4, 19, 2)]

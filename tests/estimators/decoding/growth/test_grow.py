@@ -17,7 +17,6 @@ TEXTS = ["", "a", "née", "жизнь", "日本語", "a long text", "a longer on
 CLIENTS = np.array([30_000, 26_000, 22_000, 18_000, 14_000, 11_000, 9_000])
 LETTERS = Alphabet.of_characters("abcdefghij")
 SMALL = PrefixTree.from_epsilon((2, 4, 6), 3.0, 400)
-SEARCHES = 60
 
 
 def words(rng, number: int) -> list[bytes]:
@@ -57,11 +56,11 @@ def test_nothing_is_found_where_all_texts_are_known():
     assert (found.texts, found.tested) == ([], 0)
 
 
-@pytest.fixture(scope="module")
-def searches() -> list[tuple[dict[bytes, float], FoundTexts]]:
+@pytest.fixture(scope="module", params=[20, pytest.param(60, marks=pytest.mark.nightly)])
+def searches(request: pytest.FixtureRequest) -> list[tuple[dict[bytes, float], FoundTexts]]:
     """Shares by prefix of 6 bytes, and what was found, of searches with other functions each."""
     done = []
-    for run in range(SEARCHES):
+    for run in range(request.param):
         rng = generator(run)
         texts, clients = words(rng, 2000), zipf_counts(2000, 60_000)
         shares: dict[bytes, float] = {}
@@ -75,6 +74,7 @@ def searches() -> list[tuple[dict[bytes, float], FoundTexts]]:
 def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
     """Of 60 searches at 5 %: the share of false ones has the standard error 0.007, so 0.085 is 5 away.
 
+    Of 20, with fixed seeds, it is 3 away.
     Growing that forgets the number of tests (Benjamini-Hochberg over one) finds 83 % false ones.
     """
     false = [np.mean([each not in shares for each in found.texts]) for shares, found in searches]
@@ -85,6 +85,7 @@ def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
 def test_intervals_of_the_rarer_half_of_what_is_found_cover(searches):
     """More than 300 intervals: 95 % with a standard error of 0.0126, of which 5 below are allowed.
 
+    The 20 searches of the shorter case have more than 100, with fixed seeds: the same limit is 3 below.
     Intervals that ignore the selection, x -+ 1.96 errors, cover 85 %, which fails this test with 98 %.
     """
     covers = [
@@ -94,17 +95,17 @@ def test_intervals_of_the_rarer_half_of_what_is_found_cover(searches):
             len(found.texts) // 2 :
         ]
     ]
-    assert len(covers) > 300
+    assert len(covers) > 5 * len(searches)
     assert np.mean(covers) > 0.887
 
 
 def test_the_unexplained_share_is_unbiased(searches):
-    """In standard errors, its mean over 60 searches is within 5 / sqrt(60) of 0, and no error is off by 6."""
+    """In standard errors, its mean over n searches is within 7 / sqrt(n) of 0, and no error is off by 6."""
     misses = np.array([
         (found.unexplained[0] - 1 + sum(shares.get(each, 0.0) for each in found.texts)) / found.unexplained[1]
         for shares, found in searches
     ])  # fmt: skip
-    assert abs(misses.mean()) < 0.9
+    assert abs(misses.mean()) < 7 / np.sqrt(len(misses))
     assert np.abs(misses).max() < 6
 
 

@@ -62,6 +62,7 @@ def test_errors_are_the_deviations_of_simulated_reports(seed):
     )
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     """Mean coverage over 200 runs of 12 pairs: its deviation is below .006, so it is above .93 but for 1e-4.
 
@@ -156,6 +157,7 @@ def test_given_second_is_given_first_of_the_swapped_pair():
     assert one.independence.statistic == pytest.approx(other.independence.statistic, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "reports"), [(1.0, 20_000), (4.0, 20_000), (1.0, 500)])
 def test_independent_fields_are_rejected_at_most_at_the_stated_rate(epsilon, reports):
     """2,000 samples: 5 % and 5 deviations of .0049, which fails with 1e-6; 10 % would be seen.

@@ -97,6 +97,7 @@ def tails_outside(
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "epsilon", "reports"), GRID)
 def test_no_share_is_outside_more_often_than_stated(values: int, epsilon: float, reports: int) -> None:
     """Of a value that hardly anybody, some or nearly everybody holds, alone and among all values at once.
@@ -140,6 +141,7 @@ def test_intervals_are_monotone_never_empty_and_hold_the_nearest_share(
     assert ((low <= best) & (best <= high)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [10, 300, 5000])
 @pytest.mark.parametrize("miss", np.geomspace(1e-4, 0.6, 12))
 def test_a_value_that_nobody_holds_is_covered(miss: float, reports: int) -> None:
@@ -161,6 +163,7 @@ def test_ends_far_from_0_and_1_are_those_of_a_normal(permille: int, epsilon: flo
         assert distance == pytest.approx(QUANTILE_975, rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_few_distinct_counts_of_many_values_are_fast() -> None:
     """1,400,000 values in less than 0.6 s of CPU time, best of 3 runs; 0.1 s on an idle machine."""
     channel = CHANNELS["k1000000-eps8"]

@@ -11,6 +11,8 @@ from estimators.frequency.intervals.acceptance import is_accepted, radius_of, re
 from estimators.frequency.intervals.unified import unified_interval
 
 ERRORS = (1e-6, 0.001, 0.05, 0.2, 0.255, 0.2552, 0.3, 1.0, 20.0)
+#: The smallest and the largest, and where the interval of a half is the whole range at first.
+HARD = (1e-6, 0.2552, 20.0)
 
 
 def of_one(estimate: float, std_error: float) -> tuple[float, float]:
@@ -58,7 +60,10 @@ def ends_over(error: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     return estimates, *unified_interval(estimates, np.full(len(estimates), error))
 
 
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "error", [each if each in HARD else pytest.param(each, marks=pytest.mark.nightly) for each in ERRORS]
+)
 def test_every_share_is_covered_with_95_percent(error: float) -> None:
     """Exact: the estimates whose interval holds a share are an interval, and its probability is summed.
 
@@ -101,6 +106,7 @@ def test_intervals_of_shares_far_from_0_and_1_are_symmetric() -> None:
     assert high == pytest.approx(0.4 + 1.959964 * 0.05, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_clipping_an_estimate_only_widens_its_interval() -> None:
     for error in ERRORS:
         estimates, low, high = ends_over(error)
@@ -121,6 +127,7 @@ def test_a_larger_bound_scales_with_the_estimate() -> None:
         np.testing.assert_allclose(3 * ends, scaled, rtol=1e-12)
 
 
+@pytest.mark.nightly
 def test_1_400_000_intervals_take_less_than_a_second() -> None:
     """CPU time, best of 3 runs; 0.2 s on an idle machine."""
     estimates = np.random.default_rng(1).normal(0, 0.001, 1_400_000)

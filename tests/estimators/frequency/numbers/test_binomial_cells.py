@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from estimators.frequency.numbers.binomial_cells import binomial_cells, rank_of, tail_of_two
 from estimators.mechanisms.square_wave import SquareWave
@@ -10,8 +9,11 @@ from estimators.mechanisms.square_wave import SquareWave
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.95, 0.99)
 
 
+@pytest.mark.slow
 def test_rejected_tails_are_at_most_the_stated_ones():
     """Of 200 pairs of binomials with up to 60 trials each, every count, against the convolution."""
+    from scipy.stats import binom  # here, since to import it takes half a second
+
     rng = np.random.default_rng(1)
     for _ in range(200):
         trials = rng.integers(1, 60, 2)
@@ -50,6 +52,7 @@ def covered(numbers, epsilon, runs, steps):
     return np.mean(found, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 @pytest.mark.parametrize(
     ("shape", "runs", "steps"),

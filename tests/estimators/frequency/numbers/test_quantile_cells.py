@@ -35,6 +35,7 @@ def accepted(loss, level):
     return first - 1, last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("reports", [30, 3000, 300_000])
 def test_all_accepted_cells_and_no_others_are_between(epsilon, reports):

@@ -44,6 +44,7 @@ def test_table_equals_newtons_on_the_whole_matrix(seed):
     np.testing.assert_array_equal(found.table == 0, newton.frequency.reshape(4, 3) == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "reports"), [(1, 10_000), (4, 336_776), (8, 100_000)])
 def test_a_large_table_equals_accelerated_em(epsilon, reports):
     """17 carriers and 105 destinations; the gap of 1e-3 nats that EM is left with is .045 standard errors."""
@@ -57,6 +58,7 @@ def test_a_large_table_equals_accelerated_em(epsilon, reports):
     assert (found.table == 0).sum() > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.002, 1, 4, 15.9])
 @pytest.mark.parametrize("reports", [1, 100, 10_000, 10_000_000, 10**12])
 @pytest.mark.parametrize("shape", [(2, 2), (17, 105), (105, 17), (44, 45), (2, 1000)])

@@ -52,6 +52,7 @@ def test_charging_equals_the_model_of_the_folder(postgres_of_all, steps):
     charges.close()
 
 
+@pytest.mark.slow
 def test_charges_of_several_connections_never_exceed_the_limit(database, charges):
     """Without the lock of `raise_horizons`, some charges read rows that others are about to replace."""
     allowed, taken = limit(allowance(), 0.0), []
@@ -154,6 +155,7 @@ def test_user_without_rights_gets_the_remedy(postgres_of_all, database):
     charges.close()
 
 
+@pytest.mark.slow
 def test_server_that_may_forget_is_refused():
     with postgres_server() as server:
         server.stop()

@@ -9,6 +9,7 @@ from producers.metrics.counters import Receipt
 from producers.pipeline.queueing.submission import PendingReceipt, SharedReceipt, SingleReport, Submission
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), max_size=20))
 def test_each_call_gets_its_own_receipt(kept):
     """Whatever is refused, all receipts sum to the shared one."""

@@ -288,6 +288,7 @@ def test_closing_takes_no_longer_than_allowed(recorder, pipeline):
     assert pipeline.counts() == {"latency": 1}
 
 
+@pytest.mark.slow
 def test_threads_lose_and_double_nothing_while_one_closes(recorder, pipeline, totals):
     """Recorded = stored + dropped, exactly; the interpreter switches threads as often as it can."""
     recorded, interval = [], sys.getswitchinterval()

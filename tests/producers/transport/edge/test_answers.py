@@ -112,6 +112,7 @@ def test_retry_after(text, seconds):
     assert pause_seconds(HttpAnswer(503, {"retry-after": text}, b""), lambda: 1000.0) == seconds
 
 
+@pytest.mark.slow
 @given(status=st.integers(100, 599), body=st.binary(max_size=60), later=st.text(max_size=40))
 def test_any_answer_has_a_verdict(status, body, later):
     verdict = judged(status, body, **{"retry-after": later})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from estimators.collection import Collection, Field, pair_labels
 from estimators.mechanisms.hashing.bloom_filter import bloom_positions
@@ -190,7 +190,7 @@ def _of_majority(mechanism: Rappor, reports: int, samples: int) -> float:
     only (f/2)^4 of the texts, 5 of 20,000, show the other text's bits, which bounds no more than 5.9.
     """
     half = mechanism.flip_threshold / 2**32
-    w = float(binom.sf(reports // 2, reports, mechanism.p_threshold / 2**32))
+    w = float(bdtrc(reports // 2, reports, mechanism.p_threshold / 2**32))
     wrong = half + (1 - 2 * half) * w
     hits = np.array([[(1 - wrong) ** 4, wrong**4]]).round(9) * samples
     cells = np.stack([hits, hits[:, ::-1]], axis=1).round().astype(np.int64)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
-
 from tests.support.needed import missing
 
 
 @contextmanager
 def profile(folder: Path) -> Iterator[Any]:
     """Start the installed Chromium with this profile; return its context."""
+    from playwright.sync_api import sync_playwright  # here: only tests of browsers need it
+
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         missing("Chromium is not installed")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from hypothesis import strategies as st
 
 from estimators.collection import Collection, Field, pair_labels
@@ -48,7 +47,15 @@ TEXTS = st.sampled_from([
     "a", "", " ", "Frankfurt, Oder", '"', '"a', 'a"b', "a\rb", "a\nb\r\n", "\t\\x41\\", "\0", "\ufeffa",
     "\ud800", "\udcff,", "{", '{"c": "x"}', "null", "1e400", "-1", "7", "9" * 5000, "[" * 2000, "x" * 100_000,
 ]) | st.text(st.characters(codec=None), max_size=8)  # fmt: skip
-MISSING = st.sampled_from([None, float("nan"), np.nan, np.float32("nan"), pd.NA, pd.NaT])
+
+
+def _missing() -> st.SearchStrategy[object]:
+    import pandas as pd  # here, since to import it takes half a second
+
+    return st.sampled_from([None, float("nan"), np.nan, np.float32("nan"), pd.NA, pd.NaT])
+
+
+MISSING = st.deferred(_missing)
 NUMBERS = (
     st.sampled_from([np.int8(3), np.uint64(2**64 - 1), np.float32("inf"), np.longdouble("1e400"), -(10**400)])
     | st.integers()
