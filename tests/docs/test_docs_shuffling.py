@@ -3,6 +3,7 @@
 import re
 import shlex
 
+import pytest
 from click.testing import CliRunner
 
 from deploy.offline.account import account
