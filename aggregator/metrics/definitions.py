@@ -397,7 +397,8 @@ BUDGET_UNLIMITED = GaugeMetric(
     name="budget_unlimited",
     labels=("collection",),
     meaning="1 if any number of reports of one client is within the budget, because permanent responses are: "
-    "then no client is refused. Otherwise 0.",
+    "with `values: any` whatever its values do, with `values: unchanged` while its value stays the same. "
+    "Then no client is refused, but for browsers where the budget has `changes`. Otherwise 0.",
 )
 BUDGET_REPORTS_BOUND = GaugeMetric(
     name="budget_reports_bound",

@@ -142,6 +142,7 @@ def _limits(allowance: Allowance) -> list[str]:
     of_periods = "any number" if limit == UNLIMITED else number_of(limit, "report")
     lines = [f"a client may send {of_windows}, {of_periods} per period of {_budget(budget)}"]
     lines += _holds_for(allowance, limit) if allowance.memoized else []
+    lines += _in_browsers(allowance)
     if limit == 0:
         lines.append("warning: one report costs more than the budget, so every report of a client is refused")
     return lines
@@ -156,6 +157,18 @@ def _holds_for(allowance: Allowance, limit: int) -> list[str]:
     cost = allowance.epsilon_inf("any") if limit == UNLIMITED else allowance.epsilon(limit, "any")
     free = whatever_values(cost, condition)
     return [f"so many stay within the budget while a client's value stays the same; {free}"]
+
+
+def _in_browsers(allowance: Allowance) -> list[str]:
+    """Say what a budget with changes, which only producers in Python limit, means for browsers."""
+    mechanism = allowance.collection.mechanism
+    if not isinstance(mechanism, LongitudinalHash) or allowance.changes is None:
+        return []
+    figure = rounded_up(mechanism.epsilon_of_all_buckets)
+    return [
+        "browsers do not limit changes: they may send fewer reports per period, and for ever all buckets may "
+        f"show, epsilon {figure}, {KNOWN_CHANGES}"
+    ]
 
 
 def _budget(budget: Budget) -> str:

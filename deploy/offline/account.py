@@ -164,12 +164,14 @@ def account(
         if reports is not None and budget is None:
             answer |= costs(asked, reports, delta, memoized)
             figure = costs(free, reports, delta, memoized)["exact"]
+            answer["values"] = "any" if free is asked else "unchanged"
             answer["any_values"] = figure
             is_for_ever = is_capped(free, reports, delta, figure)
             answer["any_values_condition"] = condition_of(asked, free, is_for_ever)
         elif budget is not None and reports is None:
             answer = {"reports": allowed_reports(asked, budget, delta, memoized)}
             allowed = allowed_reports(free, budget, delta, memoized)["exact"]
+            answer["values"] = "any" if free is asked else "unchanged"
             answer["reports_any_values"] = allowed
             answer["reports_any_values_condition"] = condition_of(asked, free, allowed is None)
         elif shuffled is None:

@@ -39,8 +39,9 @@ class CollectionFacts(msgspec.Struct, frozen=True):
     """What `check` says of one collection. Epsilons in nats, rounded up; None stands for infinite.
 
     `epsilon_of_any_values` bounds all reports of a client whatever its values do, under a budget for as many
-    changes as that covers, on the condition `epsilon_of_any_values_condition`, None if it needs none.
-    `epsilon_of_all_buckets`, of values in all buckets if it is known when they change, is None but for
+    changes as that covers (as producers in Python keep them), on the condition
+    `epsilon_of_any_values_condition`, None if it needs none. `epsilon_of_all_buckets`, of values in all
+    buckets if it is known when they change, as browsers may show them whatever the budget, is None but for
     `local-hash-longitudinal`. `sharing` is None but for local hashing, `shuffled_by_relays` without a section
     relay.
     """

@@ -35,6 +35,7 @@ _PLANNED_STEPS = 64
 _LESS_SMOOTHING, _LEAST_ROOT = 30.0, 300.0
 _RANGE_OF_NEIGHBOURS = 32
 _LARGEST_OFFSET = 5.0  # standard deviations of a mean of numbers in their cells
+_QUANTILE_95 = 1.6448536269514722
 
 
 def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimate:
@@ -244,15 +245,17 @@ def expected_median_interval(mechanism: SquareWave, reports: int) -> float:
 
 def _unknown_places(
     cells: FloatArray, effect: FloatArray, theta: FloatArray, reports: int, mechanism: SquareWave
-) -> float:
-    """Standard error of the mean because reports do not say where in its cell a number is.
+) -> tuple[float, float]:
+    """Standard error and bound of the mean because reports do not say where in its cell a number is.
 
     Where shares change evenly from cell to cell, the numbers of a cell are taken as spread evenly over it.
     What a cell holds beyond the mean of its two neighbours, e, is taken as equal numbers, anywhere in it. To
-    take them as in its middle is an error of variance e^2 / 12, in widths of a cell. A single full cell has
-    e = 1 and its neighbours -1/2, hence 2/3 of the sum of e^2. Noise adds its variance to each, which is
-    subtracted. The mean of evenly spread numbers is off by 1 / sqrt(12 N) widths of a cell, and that of fixed
-    ones by the same in every window, so 5 of these are covered.
+    take them as in its middle is an error of variance e^2 / 12, in widths of a cell. A single full cell has e
+    = 1 and its neighbours -1/2, hence 2/3 of the sum of e^2. Noise adds its variance to each, which is
+    subtracted for the error. In fixed windows the equal numbers may all be at an end of their cell, so the
+    bound is e / 2, to which noise is added, and at most half a cell; a full cell at an end has one neighbour,
+    so the squares of both ends count 5/4 times. The mean of evenly spread numbers is off by 1 / sqrt(12 N)
+    widths of a cell, and that of fixed ones by the same in every window, so 5 of these are covered.
 
     Parameters
     ----------
@@ -264,15 +267,18 @@ def _unknown_places(
 
     Returns
     -------
-    Fraction of the range, > 0.
+    Fractions of the range, > 0; the second at most half a cell.
 
     Source: Gasser, Sroka, Jennen-Steinmetz, "Residual variance and residual pattern in nonlinear regression"
     (Biometrika 73, 1986), for the sum of squares.
     """
     noise = noise_of(_beyond_neighbours(effect), theta, reports, mechanism)
-    squares = 2 / 3 * float((_beyond_neighbours(cells) ** 2 - noise**2).sum())
-    squares = max(0.0, squares) + (_LARGEST_OFFSET / QUANTILE_975) ** 2 / reports
-    return math.sqrt(squares / 12) / mechanism.steps
+    beyond = _beyond_neighbours(cells)
+    of_all, of_noise = (2 / 3 * float((each**2).sum()) for each in (beyond, noise))
+    less = max(0.0, of_all - of_noise) + (_LARGEST_OFFSET / QUANTILE_975) ** 2 / reports
+    at_ends = of_all + (beyond[0] ** 2 + beyond[-1] ** 2) / 6
+    full = math.sqrt(at_ends) + math.sqrt(of_noise) + _LARGEST_OFFSET / math.sqrt(3 * reports)
+    return math.sqrt(less / 12) / mechanism.steps, min(full, 1.0) / 2 / mechanism.steps
 
 
 def _beyond_neighbours(values: FloatArray) -> FloatArray:
@@ -283,11 +289,16 @@ def _beyond_neighbours(values: FloatArray) -> FloatArray:
 
 
 def _mean(
-    value: float, middle: float, noise: NumberNoise, places: float, mechanism: SquareWave
+    value: float, middle: float, noise: NumberNoise, places: tuple[float, float], mechanism: SquareWave
 ) -> ScalarEstimate:
-    """Compute in fractions of the range, whose squares neither overflow nor vanish. Return numbers."""
-    error = math.hypot(float(noise.std_error[0]), places)
-    down, up = (QUANTILE_975 * error + each for each in noise.beyond_normal(QUANTILE_975))
+    """Compute in fractions of the range, whose squares neither overflow nor vanish. Return numbers.
+
+    A fixed offset of b beside normal noise of s is outside of max(1.96 s, 1.645 s + b) with at most 6.1 %.
+    """
+    of_noise, (of_places, offset) = float(noise.std_error[0]), places
+    error = math.hypot(of_noise, of_places)
+    wide = max(QUANTILE_975 * error, _QUANTILE_95 * of_noise + offset)
+    down, up = (wide + each for each in noise.beyond_normal(QUANTILE_975))
     low = min(max(middle - float(down[0]), 0.0), value)
     high = max(min(middle + float(up[0]), 1.0), value)
     units = mechanism.maximum - mechanism.minimum

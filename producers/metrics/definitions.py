@@ -76,7 +76,8 @@ BUDGET_USED = GaugeMetric(
     unit="ratio",
     labels=("collection",),
     meaning="Largest share of its budget that one client has spent in this period, over the clients of this "
-    "producer. Absent for `budget: none`.",
+    "producer: with `values: any` whatever its values do, if it is known when they change, with `values: "
+    "unchanged` while its value stays the same. Absent for `budget: none`.",
     remedy="none if any number of reports is within the budget: `deniable_budget_unlimited` is 1. "
     "Otherwise, near 1, the client's reports are refused: allow a larger budget, or report less often.",
 )

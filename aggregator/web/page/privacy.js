@@ -17,7 +17,7 @@ export function formatPrivacy({ mechanism, epsilon, epsilon_permanent: permanent
 function formatPermanent(mechanism, permanent, limits) {
   const isOne = limits?.budget?.changes === 0; // only one bucket is ever shown
   const costs = `(permanent ε = ${roundUp(permanent, 4)}): by no more than a factor ${formatOdds(permanent)}`;
-  if (isOne) return `All reports of one client, whatever its values ${costs}.`;
+  if (isOne) return `All reports of one client but for browsers, whatever its values ${costs}.`;
   const free = limits?.epsilon_any ?? null;
   const all = free === null ? "" : `, up to ε = ${roundUp(free, 4)} in all`;
   return `All reports of one client whose value stays the same ${costs}. Each further value costs as much again` +
@@ -55,7 +55,8 @@ function formatChanges(changes) {
   if (changes === null) return "";
   const shown = changes === 0 ? "A client always reports its first hash bucket"
     : `A client shows at most ${formatCount(changes, "change")} of hash bucket in all, then goes on reporting the last one`;
-  return ` ${shown}: no interval includes that error. Browsers do not limit changes: they may send fewer reports.`;
+  return ` ${shown}: no interval includes that error. Browsers do not limit changes: ` +
+    "they may send fewer reports, and for ever each hash bucket that they show costs as much again.";
 }
 
 /** The factor by which odds change at most: 3.0, 2,402, 3.6 · 10⁹. */

@@ -128,7 +128,8 @@ class InputBatches:
                     self.is_within_quote = False
                     data = b"".join(record.lines)
                     is_reported = self._take(record, place, len(data), gathered)
-                    place.advance(data, is_reported=is_reported)
+                    is_record = record.fields is not None or bool(record.fault) or not data.isspace()
+                    place.advance(data, is_reported=is_reported, is_record=is_record)
                 if gathered.is_due(self.batch_lines, self.timing.batch):
                     yield self._batch(gathered, place)
                     gathered = _Gathered()

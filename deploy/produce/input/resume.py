@@ -29,8 +29,8 @@ class Place:
     Attributes
     ----------
     bytes_done, lines : before it; a line without its end is not counted yet.
-    records : before it, the header included, empty lines not; unlike lines, they do not depend on line ends
-        in values.
+    records : before it, the header included, empty lines only where they are values; unlike lines, they do
+        not depend on values.
     key : of stored progress; empty if none is stored.
     name : of the input in messages.
     """
@@ -54,11 +54,14 @@ class Place:
     def rewind(self) -> None:
         """Read the input from its start."""
 
-    def advance(self, data: bytes, *, is_reported: bool) -> None:
-        """Move past lines that became a report, or did not; the last may be a piece of a line."""
+    def advance(self, data: bytes, *, is_reported: bool, is_record: bool = True) -> None:
+        """Move past lines that became a report, or did not; the last may be a piece of a line.
+
+        An empty line is no record where it cannot be a value.
+        """
         self.bytes_done += len(data)
         self.lines += data.count(b"\n")
-        self.records += data.endswith(b"\n") and not data.isspace()
+        self.records += is_record and data.endswith(b"\n")
 
     def progress(self) -> InputProgress | None:
         """Return the progress to store; None if there is none."""
@@ -102,12 +105,12 @@ class FilePlace(Place):
         """Read the file from its start."""
         self.file.seek(0)
 
-    def advance(self, data: bytes, *, is_reported: bool) -> None:
+    def advance(self, data: bytes, *, is_reported: bool, is_record: bool = True) -> None:
         """As Place."""
         has_end = is_reported or data.endswith(b"\n")
         if not has_end and self._line_start is None:
             self._line_start = self.progress()
-        super().advance(data, is_reported=is_reported)
+        super().advance(data, is_reported=is_reported, is_record=is_record)
         self._digest.update(data)
         if has_end:
             self._line_start = None

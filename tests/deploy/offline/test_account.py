@@ -40,7 +40,7 @@ def answer(line: str) -> dict[str, Any]:
 
 def test_a_cost_in_full_precision() -> None:
     found = answer(f"{K_RR} --reports 5 --delta 1e-6")
-    figures = ["epsilon_one", "epsilon_inf", "rho", "basic", "zcdp", "rdp", "exact", "any_values"]
+    figures = ["epsilon_one", "epsilon_inf", "rho", "basic", "zcdp", "rdp", "exact", "values", "any_values"]
     assert list(found) == [*figures, "any_values_condition"]
     assert (found["epsilon_one"], found["epsilon_inf"]) == (1.0, None)
     assert found["any_values"] == found["exact"]
@@ -65,6 +65,7 @@ def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
     longitudinal = "--mechanism k-rr-longitudinal --k 3 --epsilon-inf 2 --epsilon-one 1 --memoized"
     assert unchanged["any_values"] == unchanged["exact"]
     alone = answer(f"{longitudinal} --reports 50")
+    assert (unchanged["values"], alone.pop("values")) == ("any", "unchanged")
     assert alone.pop("any_values") == found["any_values"]
     assert alone.pop("lifetime") == found["lifetime"]
     conditions = [alone.pop("any_values_condition"), alone.pop("lifetime_condition")]
@@ -76,7 +77,7 @@ def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
 
 def test_a_budget_answers_reports_for_each_bound() -> None:
     found = answer(f"{K_RR} --budget 8")
-    figures = ["epsilon_one", "epsilon_inf", "rho", "reports", "reports_any_values"]
+    figures = ["epsilon_one", "epsilon_inf", "rho", "reports", "values", "reports_any_values"]
     assert list(found) == [*figures, "reports_any_values_condition"]
     assert found["reports"] == {"basic": 8, "zcdp": 8, "rdp": 9, "exact": 10}
 

@@ -75,6 +75,18 @@ def test_a_run_is_resumed_behind_what_it_reported(
     assert f" at line {records + 1}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", ["AA", "", " ", '""', '"\t"'])
+def test_blank_values_of_one_column_are_counted(
+    tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message does not depend on whether values are blank."""
+    path = tmp_path / "one.csv"
+    path.write_text(f'"{FIELD}"\n' + f"{value}\n" * 6)
+    interrupt(path, 4)
+    assert len(resume(path)) == 3
+    assert capsys.readouterr().err == "resuming at line 5\n"
+
+
 def test_progress_is_kept_behind_whole_records(path: Path) -> None:
     """A record that spans lines is sent, or is not; there is no place within it."""
     with opened(path) as file:
