@@ -9,22 +9,23 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "least", "most"),
+    ("epsilon", "searches", "least", "most"),
     [
-        (4.0, 20, 32),
-        pytest.param(2.0, 4, 32, marks=pytest.mark.nightly),
-        pytest.param(1.0, 0, 6, marks=pytest.mark.nightly),
+        (4.0, 1, 20, 32),
+        pytest.param(4.0, 2, 20, 32, marks=pytest.mark.nightly),
+        pytest.param(2.0, 2, 4, 32, marks=pytest.mark.nightly),
+        pytest.param(1.0, 2, 0, 6, marks=pytest.mark.nightly),
     ],
 )
-def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, least, most):
-    """2 searches of 650,000 reports each; on average 25, 8 and 3 of the top 32, with a deviation of 1.5.
+def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, searches, least, most):
+    """Searches of 650,000 reports each; on average 25, 8 and 3 of the top 32, with a deviation of 1.5.
 
     At most 7 of about 50 false: with a rate of 5 %, a Poisson of 2.5 is above with probability 0.004.
+    The seeds are fixed.
     """
-    found = list(top_strings.searches(epsilon, 2))
+    found = list(top_strings.searches(epsilon, searches))
     assert least <= np.mean([each.top for each in found]) <= most
     assert sum(each.false for each in found) <= 7
-    assert all(each.seconds < 60 for each in found)
 
 
 @pytest.mark.nightly

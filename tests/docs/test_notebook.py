@@ -51,6 +51,7 @@ def test_notebook_imports_the_public_face_alone() -> None:
     assert {name for name in names if name.partition(".")[0] in ours} == {"deniable"}
 
 
+@pytest.mark.all
 def test_notebook_shows_what_it_computes(tmp_path: Path) -> None:
     """What is stored is what a run shows, to the last digit, and its figures are the estimators'."""
     import nbformat

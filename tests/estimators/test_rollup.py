@@ -75,7 +75,9 @@ def spread_over_errors(roll_ups, estimates):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
+@pytest.mark.parametrize(
+    "returning", [True, pytest.param(False, marks=pytest.mark.nightly)], ids=["returning", "new-each-time"]
+)
 def test_krr_errors_with_returning_clients(returning):
     """120 rounds of 400 clients in 20 windows. The mean ratio of 8 values has sigma 0.03: within 0.15."""
     mechanism = LongitudinalKRR.from_epsilons(8, 2.0, 1.5)
@@ -95,7 +97,9 @@ def test_krr_errors_with_returning_clients(returning):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("returning", [True, False], ids=["returning", "new-each-time"])
+@pytest.mark.parametrize(
+    "returning", [True, pytest.param(False, marks=pytest.mark.nightly)], ids=["returning", "new-each-time"]
+)
 def test_hot_errors_with_returning_clients(returning):
     """120 rounds of 400 clients, each in two of 8 buckets."""
     mechanism = HotRappor.from_probabilities(8, 2, 0.5, 0.3, 0.7)
@@ -209,10 +213,20 @@ def fixed_noise_coverage(holders, clients, windows, mechanism):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilons", [(2.0, 1.9), (5.0, 1.0)], ids=["mostly-permanent", "mostly-fresh"])
 @pytest.mark.parametrize(
-    "holders", [0, 10, *(pytest.param(each, marks=pytest.mark.nightly) for each in (3, 30))]
-)
+    ("holders", "epsilons"),
+    [
+        pytest.param(0, (2.0, 1.9), id="nobody-mostly-permanent"),
+        pytest.param(10, (5.0, 1.0), id="10-mostly-fresh"),
+        *(
+            pytest.param(holders, epsilons, marks=pytest.mark.nightly)
+            for holders, epsilons in (
+                (0, (5.0, 1.0)), (3, (2.0, 1.9)), (3, (5.0, 1.0)), (10, (2.0, 1.9)), (30, (2.0, 1.9)),
+                (30, (5.0, 1.0)),
+            )
+        ),
+    ],
+)  # fmt: skip
 def test_shared_intervals_cover_returning_clients(holders, epsilons):
     """60 clients in 6 windows.
 

@@ -107,7 +107,7 @@ def theirs(loss: PrivacyLoss, delta: float, pessimistic: bool, interval: float) 
         bits_loss(BLOOM).times(15),
     ],
 )
-@pytest.mark.parametrize("delta", [1e-8, 1e-4])
+@pytest.mark.parametrize("delta", [1e-8, pytest.param(1e-4, marks=pytest.mark.nightly)])
 def test_dp_accounting_agrees_within_its_discretization(loss: PrivacyLoss, delta: float) -> None:
     interval = 1e-4
     exact = epsilon_at(loss, delta)

@@ -15,15 +15,14 @@ LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "memoized"),
     [
         (KRR.from_epsilon(100, 0.1), False),
         (KRR.from_epsilon(4, 1.0), True),
-        (LONGITUDINAL, True),
+        pytest.param(LONGITUDINAL, True, marks=pytest.mark.slow),
         (changing(LONGITUDINAL), True),
-        (BLOOM, True),
+        pytest.param(BLOOM, True, marks=pytest.mark.slow),
         (changing(BLOOM), True),
         (LongitudinalHash.from_epsilons(4.0, 1.0), True),
     ],

@@ -19,8 +19,6 @@ from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 from tests.support.messages import PinMessages
 
-pytestmark = pytest.mark.slow
-
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 SMALL = Rappor.from_probabilities(64, 2, 4, 0.25, 0.35, 0.65)
 REPORTS = 336_776
@@ -67,6 +65,7 @@ def test_other_absorbs_unknown_strings():
     assert result.other[1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unknown", "strings", "most_covered", "most_false"),
     [
@@ -135,6 +134,7 @@ def test_errors_match_the_sandwich_formula():
     np.testing.assert_allclose(squares.std_error, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_errors_match_simulation_with_random_cohorts():
     """One word has 90 %. Its share varies between cohorts, but is exact over all of them.
 
@@ -212,6 +212,7 @@ print(min(timeit.repeat(job, timer=time.process_time, number=1, repeat=10)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.nightly
 def test_300_candidates_and_8_cohorts_are_decoded_fast():
     """CPU time of the fastest of ten runs on one thread; 0.02 s on an idle machine."""

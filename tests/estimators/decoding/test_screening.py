@@ -15,8 +15,6 @@ from estimators.decoding.screening import most_columns, screen
 from estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
-pytestmark = pytest.mark.slow
-
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 EVEN = even_column(1024, 2 / 128)
 REPORTS = 1_000_000
@@ -86,6 +84,7 @@ def test_extra_column_is_estimated_as_in_the_full_model():
     assert (estimate[:50] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unknown", "most_false"), [(0.0, 38), (0.2, 31)], ids=["all-known", "unknown"])
 def test_intervals_cover_among_5000_candidates(unknown, most_false):
     """12 rounds of 105 real candidates (Zipf 1) and 4,895 decoys; unknown mass over 200 strings (Zipf 1).

@@ -20,8 +20,6 @@ from estimators.mechanisms.rappor import Rappor
 from estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.messages import PinMessages
 
-pytestmark = pytest.mark.slow
-
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 HOT = HotRappor.from_probabilities(20, 3, 0.25, 0.35, 0.65)
 CHANNEL = KRR.from_epsilon(20, 2.0)
@@ -40,6 +38,7 @@ def popcounts(rng, ones, reports, mechanism):
     return rng.binomial(ones, mechanism.q_star, reports) + rng.binomial(zeros, mechanism.p_star, reports)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [1, 200])
 @pytest.mark.parametrize(("mechanism", "ones"), [(BLOOM, 1), (BLOOM, 2), (HOT, 0), (HOT, 3)])
 def test_honest_popcounts_rarely_alarm(mechanism, ones, reports):
@@ -74,6 +73,7 @@ def test_forged_popcounts_alarm():
     assert popcount_p_value(honest - 2, BLOOM) < 1e-9
 
 
+@pytest.mark.slow
 def test_uneven_cohorts_alarm_and_honest_ones_rarely():
     rng = np.random.default_rng(3)
     sizes = rng.multinomial(8 * LEAST_EXPECTED, np.full(8, 1 / 8), SEEN)
@@ -103,6 +103,7 @@ def test_impossible_counts_alarm():
 SHARES = CHANNEL.q + CHANNEL.contrast * np.array([0.5, 0.3, 0.2] + [0.0] * 17)
 
 
+@pytest.mark.slow
 def test_windows_of_the_same_distribution_rarely_alarm():
     """Windows of unequal sizes, with some buckets too small to be tested separately."""
     rng = np.random.default_rng(5)
@@ -121,6 +122,7 @@ def test_changed_distribution_alarms():
     assert change_p_value(np.eye(20, dtype=np.int64)[0] * 500, np.eye(20, dtype=np.int64)[0] * 500) == 1
 
 
+@pytest.mark.slow
 def test_bits_of_the_same_distribution_rarely_alarm():
     rng = np.random.default_rng(7)
     sizes = np.array([200, 300])

@@ -19,8 +19,6 @@ from tests.support.estimators.simulation import generator, krr_counts, zipf_coun
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 
-pytestmark = pytest.mark.slow
-
 CASES = json.loads((VECTORS / "krr_estimators.json").read_text())["cases"]
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6
 
@@ -62,6 +60,7 @@ def test_expected_counts_yield_the_truth(estimator):
     assert result.other is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(any), st.floats(0.1, 8))
 def test_mle_satisfies_the_conditions_of_the_maximum(counts, epsilon):
     """It is on the simplex, and no entry's derivative exceeds that of the positive ones."""
@@ -85,6 +84,7 @@ def test_every_constrained_estimate_is_a_distribution(counts, epsilon):
         assert frequency.sum() == pytest.approx(1, abs=1e-3 if epsilon < 1e-6 else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"k{len(case['counts'])}-eps{case['epsilon']:.2f}")
 def test_ibu_converges_to_the_mle(case):
     """After 60,000 steps its likelihood is within 1e-8 per report of the maximum, and never above."""
@@ -111,6 +111,7 @@ def exact_mle(counts: list[int], mechanism: KRR) -> list[Fraction]:
     return [max((scale * count - q) / (p - q), Fraction(0)) for count in counts]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 10**9), min_size=2, max_size=30).filter(any),
     st.sampled_from([1e-15, 1e-9, 1e-3, 1.0, 16.0]),
@@ -164,6 +165,7 @@ def test_all_reports_of_one_value(estimator):
     assert (result.frequency <= result.high).all()
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_errors_match_simulation():
     """200 rounds of 40 values: 8,000 intervals. Rounds are independent, values within a round nearly so.
 
@@ -182,6 +184,7 @@ def test_intervals_cover_and_errors_match_simulation():
     assert abs(np.std(scores) - 1) < 0.042
 
 
+@pytest.mark.slow
 def test_mle_intervals_contain_the_estimate_and_cover():
     rng, mechanism = generator(3), KRR.from_epsilon(40, 1.0)
     truth = zipf_counts(40, 20_000, 2.5)
@@ -194,19 +197,21 @@ def test_mle_intervals_contain_the_estimate_and_cover():
         np.testing.assert_array_equal(shown.std_error, plain.std_error)
 
 
+@pytest.mark.slow
 def test_absent_values_are_rarely_significant():
-    """Only value 0 occurs: a false discovery in at most 5 % of 500 rounds (limit 51, false alarm 1e-6).
+    """Only value 0 occurs: a false discovery in at most 5 % of 250 rounds (limit 32, false alarm 1e-6).
 
     Defect caught: no correction for the number of values, which fails in every round.
     """
     rng, mechanism = generator(4), KRR.from_epsilon(200, 3.0)
     truth = np.zeros(200, np.int64)
     truth[0] = 2000
-    rounds = [estimate(krr_counts(rng, truth, mechanism), mechanism).significant for _ in range(500)]
+    rounds = [estimate(krr_counts(rng, truth, mechanism), mechanism).significant for _ in range(250)]
     assert all(significant[0] for significant in rounds)
-    assert sum(significant[1:].any() for significant in rounds) <= 51
+    assert sum(significant[1:].any() for significant in rounds) <= 32
 
 
+@pytest.mark.slow
 @pytest.mark.nightly
 def test_mle_of_many_values_is_as_fast_as_sorting_them():
     """K = 1,400,000: at most 4 times the CPU time of argsort, best of 3 runs each."""

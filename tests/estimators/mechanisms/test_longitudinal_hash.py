@@ -70,7 +70,9 @@ def test_variance_of_published_parameters(epsilon_inf, epsilon_one, buckets, exp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon_inf", "epsilon_one"), [(2, 1), (4, 2)])
+@pytest.mark.parametrize(
+    ("epsilon_inf", "epsilon_one"), [(4, 2), pytest.param(2, 1, marks=pytest.mark.nightly)]
+)
 def test_simulated_reports_have_that_variance(epsilon_inf, epsilon_one):
     """Both steps of a value that nobody holds, 4,000 reports 2,000 times.
 

@@ -8,8 +8,6 @@ from estimators.frequency.inversion import Inversion
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from tests.support.estimators.simulation import generator
 
-pytestmark = pytest.mark.slow
-
 CHANNEL = Inversion.of_support(LocalHash.from_epsilon(3.0, 1000))
 REPORTS = 4000
 ABSENT = AbsentTail(CHANNEL, REPORTS, 0.0)
@@ -20,6 +18,7 @@ def estimates(rng, frequency: np.ndarray) -> np.ndarray:
     return CHANNEL.frequency(rng.binomial(REPORTS, rate) / REPORTS)
 
 
+@pytest.mark.slow
 def test_p_values_of_absent_texts_are_never_too_small():
     """2 million binomials with 182 expected supports: p is at least the share of p-values of at most p.
 
@@ -43,6 +42,7 @@ def test_collisions_widen_the_tail():
     assert wider.distance(x) == pytest.approx(ABSENT.distance(x) / np.sqrt(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_false_discoveries_are_at_the_stated_rate(weighted):
     """300 searches among 2,000 texts, 20 of them real, at 10 %: the mean share of false ones.

@@ -10,8 +10,6 @@ from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from tests.support.estimators.simulation import generator, zipf_counts
 from tests.support.messages import PinMessages
 
-pytestmark = pytest.mark.slow
-
 TREE = PrefixTree.from_epsilon((2, 4, 6), 4.0, 1000)
 TEXTS = ["", "a", "née", "жизнь", "日本語", "a long text", "a longer one"]
 CLIENTS = np.array([30_000, 26_000, 22_000, 18_000, 14_000, 11_000, 9_000])
@@ -29,10 +27,17 @@ def words(rng, number: int) -> list[bytes]:
     return list(found)
 
 
-def test_texts_of_all_lengths_and_languages_are_found():
-    """All 7, at tens of standard errors: two share the first 6 bytes, and are one."""
+@pytest.fixture(scope="module")
+def any_language():
+    """Counts of TEXTS, and what is found in them."""
     counts = tree_counts(generator(1), [utf_8(each) for each in TEXTS], CLIENTS, TREE, 5)
-    found = grow(counts, TREE, 5, any_text())
+    return counts, grow(counts, TREE, 5, any_text())
+
+
+@pytest.mark.slow
+def test_texts_of_all_lengths_and_languages_are_found(any_language):
+    """All 7, at tens of standard errors: two share the first 6 bytes, and are one."""
+    _, found = any_language
     assert found.texts == [b"", b"a", utf_8("née"), b"a long", utf_8("жиз"), utf_8("日本")]
     assert found.is_whole.tolist() == [True, True, True, False, False, False]
     shares = np.array([30, 26, 22, 20, 18, 14]) / 130
@@ -42,9 +47,10 @@ def test_texts_of_all_lengths_and_languages_are_found():
     assert found.reports.sum() == CLIENTS.sum()
 
 
-def test_known_texts_are_not_tested():
-    counts = tree_counts(generator(1), [utf_8(each) for each in TEXTS], CLIENTS, TREE, 5)
-    every, new = grow(counts, TREE, 5, any_text()), grow(counts, TREE, 5, any_text(), known={b"a", b"a long"})
+@pytest.mark.slow
+def test_known_texts_are_not_tested(any_language):
+    counts, every = any_language
+    new = grow(counts, TREE, 5, any_text(), known={b"a", b"a long"})
     assert new.texts == [b"", utf_8("née"), utf_8("жиз"), utf_8("日本")]
     assert new.tested == every.tested - 2
 
@@ -71,6 +77,7 @@ def searches(request: pytest.FixtureRequest) -> list[tuple[dict[bytes, float], F
     return done
 
 
+@pytest.mark.slow
 def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
     """Of 60 searches at 5 %: the share of false ones has the standard error 0.007, so 0.085 is 5 away.
 
@@ -82,6 +89,7 @@ def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
     assert np.mean(false) < 0.085
 
 
+@pytest.mark.slow
 def test_intervals_of_the_rarer_half_of_what_is_found_cover(searches):
     """More than 300 intervals: 95 % with a standard error of 0.0126, of which 5 below are allowed.
 
@@ -99,6 +107,7 @@ def test_intervals_of_the_rarer_half_of_what_is_found_cover(searches):
     assert np.mean(covers) > 0.887
 
 
+@pytest.mark.slow
 def test_the_unexplained_share_is_unbiased(searches):
     """In standard errors, its mean over n searches is within 7 / sqrt(n) of 0, and no error is off by 6."""
     misses = np.array([
@@ -109,12 +118,14 @@ def test_the_unexplained_share_is_unbiased(searches):
     assert np.abs(misses).max() < 6
 
 
+@pytest.mark.slow
 def test_the_most_frequent_texts_are_found_most_often(searches):
     """The largest share, 12 %, always; and on average more than 7 texts."""
     assert all(max(shares, key=shares.__getitem__) in found.texts for shares, found in searches)
     assert np.mean([len(found.texts) for _, found in searches]) > 7
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_all_texts_are_rare():
     texts = words(generator(8), 3000)
     counts = tree_counts(generator(9), texts, np.full(3000, 10), SMALL, 3)
