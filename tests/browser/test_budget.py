@@ -155,7 +155,7 @@ def test_thief_of_the_key_gets_any_number_of_reports_without_max_budget(pin_mess
         ((outcome,),), queued = on_one_device([phase], maxEpsilon=2, maxBudget=allowed)
         assert queued == 0
         outcomes.add(outcome)
-    pin_messages({"the list has no budget, or more than maxBudget": lambda: "\n".join(outcomes)})
+    pin_messages({"the list has no budget, or more than maxBudget": lambda: "\n".join(sorted(outcomes))})
 
 
 NO_PERIOD = {"epsilon": 8, "periodSeconds": 0}
