@@ -140,7 +140,7 @@ def plan_command(
         refuse_alone("--shuffled", "--shuffled-epsilon")
         refuse_alone("--delta", "--shuffled-epsilon")
     if shuffled_epsilon is None or shuffled is not None:
-        refuse_alone("--config", "--shuffled-epsilon, without --shuffled")
+        refuse_alone("--config", "--shuffled-epsilon, and excludes --shuffled")
     if not unlisted:
         refuse_alone("--unlisted-strings", "--unlisted above 0")
     try:

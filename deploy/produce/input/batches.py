@@ -214,4 +214,4 @@ class InputBatches:
 
 def _stopped(place: Place, fault: str) -> LineError:
     resuming = RESUMING if place.key else ""
-    return LineError(f"line {place.lines + 1} of the input: {fault}; {STOPPED}{resuming}")
+    return LineError(f"line {place.lines + 1} of {place.name}: {fault}; {STOPPED}{resuming}")

@@ -232,7 +232,7 @@ def test_a_broken_line_stops_the_run_and_is_resumed_once_mended(
     for _ in range(2):
         with pytest.raises(LineError) as caught:
             producing.run()
-        assert str(caught.value).startswith("line 102 of the input: ")
+        assert str(caught.value).startswith(f"line 102 of {producing.path}: ")
         assert CANARY not in str(caught.value)
         assert producing.reports() == 100
     assert resumed_at(producing.output()[-1]) == 102
