@@ -14,7 +14,8 @@ from deploy.offline.costs.shuffled_cost import AGAINST, CONDITIONS
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import blanket_of
 from estimators.accounting.shuffling.choice import LEAST_SHUFFLED_EPSILON, largest_for_shuffled
-from estimators.accounting.shuffling.honest import SMALLER_PROBABILITY, honest_reports, least_pool
+from estimators.accounting.shuffling.honest import honest_reports
+from estimators.accounting.shuffling.least_pool import SMALLER_PROBABILITY, least_pool
 from estimators.mechanisms.krr import LARGEST_EPSILON
 from estimators.mechanisms.mechanism import Mechanism
 

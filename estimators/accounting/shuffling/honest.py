@@ -6,15 +6,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Self
 
-from scipy.special import betainc  # of scipy.special: scipy.stats takes half a second to load
-
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import Blanket, ShufflingRefusedError, blanket_of
 from estimators.accounting.shuffling.line_integral import Enclosure
 from estimators.mechanisms.mechanism import Mechanism
-
-#: That a pool of reports spread by chance is smaller than `least_pool`.
-SMALLER_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -78,33 +73,6 @@ def honest_reports(shuffled: int, forged_share: float) -> int:
     number = max(1, math.floor(shuffled * share))
     unit = int("1" + "0" * max(0, len(str(number)) - 3))
     return number // unit * unit
-
-
-def least_pool(reports: int, pools: int) -> int:
-    """Return the number of reports that all pools have, but for a probability of 1e-6.
-
-    Each report is in one of them by chance, all equally likely. The number in one pool is binomial, and the
-    bound of the smallest is the sum over pools.
-
-    Parameters
-    ----------
-    reports : N, >= 1.
-    pools : >= 1.
-
-    Returns
-    -------
-    In [0, reports / pools].
-    """
-    low, high = 0, reports // pools
-    while low < high:
-        middle = (low + high + 1) // 2
-        # P(fewer than m of N) of a binomial; exact for numbers beyond 32 bits, too.
-        fewer = float(betainc(reports - middle + 1, middle, 1 - 1 / pools))
-        if pools * fewer <= SMALLER_PROBABILITY:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 @lru_cache(maxsize=4096)

@@ -14,6 +14,8 @@ from deploy.broker.errors import ToolMissingError
 from tests.support.brokers.choice import choice_of, started
 from tests.support.paths import REPOSITORY
 
+LONGEST = ("all", "broker", "browser", "slow")  # marks, those of the longest tests first
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the broker that `--bootstrap-servers` passes to the processes of a run, unless one is given."""
@@ -26,6 +28,17 @@ def pytest_configure(config: pytest.Config) -> None:
     except ToolMissingError:
         return  # the fixture skips the tests with the reason
     config.add_cleanup(stack.close)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the files that have the longest tests, so that all processes end at about the same time."""
+    if not hasattr(config, "workerinput"):
+        return
+    ranks = {item.path: len(LONGEST) for item in items}
+    for item in items:
+        mine = [rank for rank, mark in enumerate(LONGEST) if item.get_closest_marker(mark)]
+        ranks[item.path] = min([ranks[item.path], *mine])
+    items.sort(key=lambda item: ranks[item.path])
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:

@@ -7,7 +7,8 @@ import pytest
 
 from estimators.accounting.shuffling.amplification import shuffled_epsilon
 from estimators.accounting.shuffling.blanket import ShufflingRefusedError
-from estimators.accounting.shuffling.honest import HonestShuffle, least_pool
+from estimators.accounting.shuffling.honest import HonestShuffle
+from estimators.accounting.shuffling.least_pool import least_pool
 from estimators.mechanisms.krr import KRR
 from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.messages import PinMessages
