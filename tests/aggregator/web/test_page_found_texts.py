@@ -129,7 +129,9 @@ def test_an_empty_text_has_the_name_that_commands_print(
         assert set(shown.rows()) == {*map(printable_name, values), "other"}
         shown.section().locator(".panels .value", has_text='""').first.wait_for()
         shown.section().get_by_text("The same as a table").click()
-        heads = shown.section().locator(".history th[scope=col]").all_inner_texts()
+        columns = shown.section().locator(".history th[scope=col]")
+        columns.first.wait_for()
+        heads = columns.all_inner_texts()
         assert '"", %' in heads
         assert not any(each.startswith(", ") for each in heads)
         shown.keep("empty-text")
