@@ -41,6 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: ranks[item.path])
 
 
+@pytest.hookimpl(optionalhook=True)  # pytest -p no:xdist has none
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
     return _Scheduling(config, log)
 
