@@ -27,6 +27,7 @@ from producers.randomization.randomizers import (
     randomize_krr,
     randomize_square_wave,
 )
+from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords, ScriptedWords, spelled
 
 REPORTS = 40_000
@@ -84,6 +85,11 @@ def test_krr_of_extreme_k(k, dtype):
 def test_krr_refuses_invalid_buckets_without_showing_them(wrong):
     with pytest.raises(ValueError, match="bucket"):
         randomize_krr(np.array([0, wrong]), KRR_4, RepeatableWords(1))
+
+
+def test_messages(pin_messages: PinMessages) -> None:
+    wrong = np.array([0, 4])
+    pin_messages({"a value is no bucket": lambda: randomize_krr(wrong, KRR_4, RepeatableWords(1))})
 
 
 def test_local_hashing_word_by_word():
