@@ -1,6 +1,5 @@
 """A collection's cost and limits, for programs."""
 
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -10,6 +9,7 @@ from deploy.config.sections import RelaySection
 from deploy.offline.costs.memory import MemoryFacts, memory_facts
 from deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts, sharing_facts
 from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
+from deploy.offline.costs.spent_facts import finite
 from estimators.mechanisms.directed_rounding import exp_above
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from producers.budget.allowance import UNLIMITED, Allowance
@@ -95,8 +95,8 @@ def facts_of(
         collection.grace_seconds,
         mechanism.epsilon,
         exp_above(mechanism.epsilon),
-        _finite(allowance.epsilon_inf("unchanged")),
-        _finite(allowance.epsilon_inf("any")),
+        finite(allowance.epsilon_inf("unchanged")),
+        finite(allowance.epsilon_inf("any")),
         known or None,
         mechanism.epsilon_of_all_buckets if isinstance(mechanism, LongitudinalHash) else None,
         allowance.reports_per_window,
@@ -109,14 +109,10 @@ def facts_of(
             None if limit == UNLIMITED else limit,
             budget.changes,
             allowance.values,
-            _finite(of_limit),
+            finite(of_limit),
             condition_of_limit(allowance, limit) or None,
         ),
         memory_facts(collection),
         sharing_facts(collection, clients),
         None if relay is None else shuffled_facts(allowance, relay),
     )
-
-
-def _finite(epsilon: float) -> float | None:
-    return epsilon if math.isfinite(epsilon) else None

@@ -109,13 +109,13 @@ def _condition(allowance: Allowance | None) -> str:
 def _figures(spent: Spent, condition: str) -> dict[str, Any]:
     return {
         "reports": spent.reports,
-        "epsilon_of_unchanged_value": _finite(spent.epsilon),
-        "epsilon_of_any_values": _finite(spent.any_epsilon),
+        "epsilon_of_unchanged_value": finite(spent.epsilon),
+        "epsilon_of_any_values": finite(spent.any_epsilon),
         "epsilon_of_any_values_condition": condition or None,
         "delta": spent.delta,
         "lifetime_reports": spent.lifetime_reports,
-        "lifetime_epsilon_of_unchanged_value": _finite(spent.lifetime_epsilon),
-        "lifetime_epsilon_of_any_values": _finite(spent.lifetime_any_epsilon),
+        "lifetime_epsilon_of_unchanged_value": finite(spent.lifetime_epsilon),
+        "lifetime_epsilon_of_any_values": finite(spent.lifetime_any_epsilon),
     }
 
 
@@ -129,9 +129,10 @@ def _budget(spent: Spent, allowance: Allowance) -> SpentBudget | None:
         budget.period_seconds,
         budget.changes,
         allowance.values,
-        _finite(share),
+        finite(share),
     )
 
 
-def _finite(figure: float) -> float | None:
+def finite(figure: float) -> float | None:
+    """Return the figure for JSON, which has no infinity."""
     return figure if math.isfinite(figure) else None

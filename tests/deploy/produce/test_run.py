@@ -59,6 +59,13 @@ def counted(line: str) -> list[int]:
     return [int(part.split(" ")[0]) for part in summed(line)[1].split("; ")[1:]]
 
 
+def mend(path: Path, data: bytes, is_replaced: bool) -> None:
+    """Write the file in place, or replace it, as many editors do."""
+    target = path.with_suffix(".new") if is_replaced else path
+    target.write_bytes(data)
+    target.rename(path)
+
+
 def resumed_at(line: str) -> int:
     """The line at which a run begins, as it says."""
     match = re.search(r" at line (\d+)", line)
@@ -236,9 +243,7 @@ def test_a_broken_line_stops_the_run_and_is_resumed_once_mended(
         assert CANARY not in str(caught.value)
         assert producing.reports() == 100
     assert resumed_at(producing.output()[-1]) == 102
-    target = producing.path.with_suffix(".new") if is_replaced else producing.path
-    target.write_bytes(good + f'"{CANARY}, {CANARY}",B6\nc,9E\n'.encode())
-    target.rename(producing.path)
+    mend(producing.path, good + f'"{CANARY}, {CANARY}",B6\nc,9E\n'.encode(), is_replaced)
     producing.run()
     assert producing.reports() == 102
     resumed, line = producing.output()
@@ -271,9 +276,7 @@ def test_an_open_quote_that_is_waited_for_is_named_and_resumed_once_mended(
         f"once it arrives{MISSING_QUOTE}"
     )
     assert summed(line) == (100, "")
-    target = producing.path.with_suffix(".new") if is_replaced else producing.path
-    target.write_bytes(good + f'"{CANARY}",B6\nc,9E\n'.encode())
-    target.rename(producing.path)
+    mend(producing.path, good + f'"{CANARY}",B6\nc,9E\n'.encode(), is_replaced)
     producing.run()
     assert producing.reports() == 104
     resumed, line = producing.output()
