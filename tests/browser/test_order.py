@@ -117,14 +117,13 @@ def test_order_in_chromium_is_random(browser, path):
         open_client(page, origin, address, KEY.public_key, **options)
         page.evaluate("client.report('many', 1)")
         page.evaluate("client.flush()")
-        if delay == 0:
-            page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false, configurable: true })")
+        page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false, configurable: true })")
         events = page.evaluate(WAIT, [f"deniable {address}", REPORTS])
         assert len(kafka.uploads()) == 1
         if path == "hidden":
             page.goto("about:blank")
         elif path == "flush":
-            page.evaluate("client.flush()")
+            page.evaluate("delete navigator.onLine; client.flush()")
         elif path == "reload":
             open_client(page, origin, address, KEY.public_key, maxDelaySeconds=0)
         else:

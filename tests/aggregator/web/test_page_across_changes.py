@@ -214,17 +214,15 @@ def test_values_of_the_former_list_have_a_history(browser: "Browser", worker: Se
 
 
 def test_window_under_former_parameters_is_not_said_to_be_lost(browser: "Browser", worker: Served) -> None:
-    with watched(browser, f"{worker.address}#fruit.window={T0 - 40}") as shown:
+    with watched(browser, f"{worker.address}#fruit.window={T0 - 40}", refused=404) as shown:
         shown.section().locator(".trouble", has_text="was counted under other parameters").wait_for()
-        shown.wrong.clear()  # the worker does not keep the window: 404
 
 
 def test_comparison_of_former_windows_says_what_is_left_out(browser: "Browser", worker: Served) -> None:
     """Both periods are of before the change: nothing can be compared, and the reason is given."""
     between = f"{T0 - 7200}/{T0 - 3600},{T0 - 3600}/{T0 - 60},0.05"
-    with watched(browser, f"{worker.address}#fruit.compare={between}") as shown:
+    with watched(browser, f"{worker.address}#fruit.compare={between}", refused=422) as shown:
         outcome = shown.section().locator(".outcome", has_text="No comparison")
         outcome.wait_for()
         said = outcome.inner_text()
-        shown.wrong.clear()  # the answer is 422
     assert "1 window is of other parameters" in said

@@ -171,8 +171,7 @@ def test_csv_of_a_number_has_its_steps(
 def test_window_no_longer_kept_is_explained(browser: "Browser", served: Served) -> None:
     """Here there is no topic to read it from either."""
     served.take(estimate_of())
-    with watched(browser, f"{served.address}#fruit.window={T0 - 1000}", worker_goes=True) as shown:
+    with watched(browser, f"{served.address}#fruit.window={T0 - 1000}", refused=404) as shown:
         shown.section().locator(".trouble", has_text="is not kept here").wait_for()
-        shown.wrong.clear()  # the browser's own lines of the answers 404
         shown.section().get_by_role("button", name="Follow the newest").click()
         shown.section().locator(".reports", has_text="40").wait_for()

@@ -101,11 +101,12 @@ def until(page: "Page", expression: str) -> None:
 
 @contextmanager
 def watched(
-    browser: "Browser", address: str, *, worker_goes: bool = False, **context: Any
+    browser: "Browser", address: str, *, worker_goes: bool = False, refused: int = 0, **context: Any
 ) -> Iterator[Watched]:
     """Open a worker's page; on closing, fail the test if it had errors.
 
     `worker_goes`: the worker stops meanwhile, so errors about a missing answer are allowed.
+    `refused`: a status that an answer has; the browser says so in a line of its own, sooner or later.
     """
     with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as opened:
         shown = Watched(opened.new_page(), address.partition("#")[0])
@@ -115,4 +116,6 @@ def watched(
     wrong = shown.wrong
     if worker_goes:
         wrong = [each for each in wrong if not any(away in each for away in WORKER_IS_AWAY)]
+    if refused:
+        wrong = [each for each in wrong if f"a status of {refused} " not in each]
     assert wrong == [], wrong
