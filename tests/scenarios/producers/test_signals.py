@@ -46,7 +46,7 @@ def make(monkeypatch, tmp_path):
                 partitions=4,
                 data_dir=next(folders),
                 pack_seconds=3600,
-                block_milliseconds=20_000,
+                block_milliseconds=60_000,
             )
         )
 
@@ -265,7 +265,7 @@ for turn in range(1 if sys.argv[3] == "report" else 15):
     producer = Producer(ProducerConfig(
         allowances=(Allowance(latency, None),), bootstrap_servers="127.0.0.1:9092", topic="reports",
         partitions=4, data_dir=pathlib.Path(sys.argv[1], str(turn)), pack_seconds=0.01,
-        block_milliseconds=20_000,
+        block_milliseconds=60_000,
     ))
     later()
     try:
