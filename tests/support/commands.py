@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 from deploy.cli.commands import COMMANDS
 
 
-def run(arguments: tuple[str, ...], folder: Path, given: bytes, seconds: float) -> subprocess.CompletedProcess[str]:
+def run(
+    arguments: tuple[str, ...], folder: Path, given: bytes, seconds: float
+) -> subprocess.CompletedProcess[str]:
     """Run `deniable ARGUMENTS` in a folder with these bytes as its input.
 
     Raises
@@ -56,4 +58,3 @@ def _command(arguments: tuple[str, ...], folder: Path, streams: str, environment
     )
     sys.argv = ["deniable", *arguments]
     import_module("deploy.cli.main").main()
-

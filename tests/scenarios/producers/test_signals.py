@@ -219,7 +219,7 @@ def test_handler_may_interrupt_the_first_draw(what):
     At every step of the first draw, a child draws again, like a handler.
     """
     which = str(["counter", "chained", "blockwise"].index(what))
-    run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=60, check=False)
+    run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=280, check=False)
     assert run.returncode == 0
 
 
