@@ -13,14 +13,14 @@ from typing import Protocol
 
 #: Number of inputs that CI runs, by target.
 TARGETS = {
-    "packs": 200_000,
-    "uploads": 80_000,
-    "relays": 20_000,
-    "rows": 4_000,
-    "estimates": 3_000,
-    "configuration": 1_000,
-    "inputs": 4_000,
-    "http": 4_000,
+    "packs": 60_000,
+    "uploads": 30_000,
+    "relays": 10_000,
+    "rows": 1_500,
+    "estimates": 1_000,
+    "configuration": 400,
+    "inputs": 2_000,
+    "http": 1_500,
 }
 FOUND = Path(__file__).with_name("found")
 

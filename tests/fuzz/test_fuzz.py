@@ -63,7 +63,7 @@ def test_fuzzed_decoder_raises_only_declared_errors(name: str, tmp_path: Path) -
     print(f"\n{name}: {int(done[1]):,} inputs in {seconds:.0f} s of one core {outcomes or ''}")  # noqa: T201
     if name == "packs":
         # An input of 1,000,001 bytes is none that an engine should carry about; test_wire.py has one.
-        assert min(number for outcome, number in outcomes.items() if outcome != "oversized") > 200
+        assert min(number for outcome, number in outcomes.items() if outcome != "oversized") > 60
     if name == "uploads":
         assert {"taken", "malformed", "bad_value", "too_late", "204", "400", "404"} < outcomes.keys()
     if name == "relays":

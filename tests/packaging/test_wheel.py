@@ -86,12 +86,13 @@ def light(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def installed(built: Path, home: Path, extra: str) -> Path:
     """Install the wheel and its dependencies, in locked versions; return the folder of commands."""
-    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
     locked = re.findall(r"^[\w.-]+==[^\\\n]+", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE)
     constraints = home / "constraints.txt"
     constraints.write_text("\n".join(locked) + "\n")
     (wheel,) = built.glob("*.whl")
-    command = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "-c", str(constraints)]
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python")]
+    command = [*pip, "install", "-q", "-c", str(constraints)]
     done = subprocess.run([*command, f"{wheel}{extra}"], capture_output=True, text=True, check=False)
     if done.returncode:
         missing(f"pip cannot install the wheel: {done.stderr.strip().splitlines()[-1]}")
@@ -129,17 +130,20 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.all
 @pytest.mark.timeout(600)
-def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
+def test_readme_snippet_runs_from_the_wheel(light: Path, home: Path) -> None:
     """Without Kafka the report is stored in the folder, and closing reports that it was not delivered."""
     (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
     (home / "app.py").write_text(snippet, encoding="utf-8")
-    done = run(fresh / "python", "app.py", folder=home)
+    done = run(light / "python", "app.py", folder=home)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("producers.errors.DeliveryError: ")
     assert is_kept(done)
-    checked = run(fresh / "deniable", "check", folder=home)
+    checked = run(light / "deniable", "check", folder=home)
     assert checked.returncode == 0, checked.stderr
     assert "one report: epsilon 2" in checked.stdout
+    refused = run(light / "deniable", "aggregate", folder=home)
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: deniable aggregate needs scipy: pip install 'deniable[worker]'\n"
 
 
 @pytest.mark.broker
@@ -150,46 +154,23 @@ def test_demo_runs_from_the_wheel(fresh: Path, home: Path, kafka_jars: None) -> 
     assert done.returncode == 0, done.stderr
 
 
-# Size on disk; processor time and memory of `import deniable`, where half the time is for a busy machine.
-LARGEST_MB, SLOWEST_SECONDS, LARGEST_MIB = 125, 0.6, 50
+LARGEST_MB, LARGEST_MIB = 125, 50
 IMPORT = """
-import re, time
-began = time.process_time()
-import deniable
-seconds = time.process_time() - began
-print(seconds, int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024)
+import re, deniable
+print(int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024)
 """
 
 
 @pytest.mark.all
 @pytest.mark.timeout(600)
-def test_light_installation_is_small_and_imports_fast(light: Path, home: Path) -> None:
+def test_light_installation_and_its_import_are_small(light: Path, home: Path) -> None:
+    """On disk, and in memory; `make bench-installed` measures how long an import takes."""
     packages = [each for each in (light.parent / "lib").glob("python*/site-packages/*") if _is_ours(each)]
     size = sum(file.stat().st_blocks * 512 for each in packages for file in (each, *each.rglob("*")))
     assert size < LARGEST_MB * 10**6
-    seconds, mebibytes = map(min, zip(*(_import_cost(light, home) for _ in range(5)), strict=True))
-    assert seconds < SLOWEST_SECONDS
-    assert mebibytes < LARGEST_MIB
+    assert float(run(light / "python", "-c", IMPORT, folder=home).stdout) < LARGEST_MIB
 
 
 def _is_ours(package: Path) -> bool:
     """Whether an installed package came with ours, not with a new environment."""
     return not package.name.startswith(("pip", "setuptools", "pkg_resources", "_distutils", "distutils"))
-
-
-def _import_cost(commands: Path, folder: Path) -> tuple[float, float]:
-    seconds, mebibytes = run(commands / "python", "-c", IMPORT, folder=folder).stdout.split()
-    return float(seconds), float(mebibytes)
-
-
-@pytest.mark.all
-@pytest.mark.timeout(600)
-def test_light_installation_stores_reports_and_names_extras(light: Path, home: Path) -> None:
-    checked = run(light / "deniable", "check", folder=home)
-    assert checked.returncode == 0, checked.stderr
-    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
-    done = run(light / "python", "-c", snippet, folder=home)
-    assert is_kept(done)
-    refused = run(light / "deniable", "aggregate", folder=home)
-    assert refused.returncode == 1
-    assert refused.stderr == "Error: deniable aggregate needs scipy: pip install 'deniable[worker]'\n"
