@@ -70,11 +70,7 @@ def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
     folded, model = fold_log(log), Model().take(log)
     packs = [pack for each in folded.packs.values() for pack in each]
     assert reports_of(packs) == model.reports
-    rejected = Counter()
-    for batch in folded.batches:
-        for (_, _, reason), count in batch.outcomes.rejected.items():
-            rejected[reason] += count
-    assert rejected == model.rejected
+    assert sum((batch.outcomes.rejected for batch in folded.batches), Counter()) == model.rejected
     assert sum(sum(batch.outcomes.reports.values()) for batch in folded.batches) == model.reports.total()
     assert len({pack.pack_id for pack in packs}) == len(packs)
 
@@ -82,7 +78,7 @@ def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
 def test_random_logs_have_every_reason():
     found = set()
     for seed in SEEDS:
-        found |= Model().take(grown(seed)).rejected.keys()
+        found |= {reason for _, _, reason in Model().take(grown(seed)).rejected}
     assert found == {
         *("malformed", "not_authentic", "misrouted", "unknown_collection", "bad_cohort"),
         *("too_early", "too_late", "bad_value", "duplicate"),
@@ -255,6 +251,33 @@ def test_buckets_without_a_counter_are_refused(mechanism):
     assert batch.outcomes.reports == {(intake.fingerprint, BEGIN): 2}
 
 
+def test_uploads_before_any_settings_are_incomplete_and_in_no_batch():
+    """The first settings end them; the first batch after has the size that it has in a log without them."""
+    chance = random.Random(5)
+    settings = encode_settings(KEYS, PARTITION, settings_of(SHORT, batch_reports=5))
+    early, uploads = frame(chance, SHORT, BEGIN, 3), frame(chance, SHORT, BEGIN, 4)
+    fold = Fold(PARTITION, KEYS, Start(0))
+    assert fold.apply(0, BEGIN * 1000, early) is None
+    batch = fold.apply(1, BEGIN * 1000, settings)
+    assert batch.outcomes.rejected == batch.outcomes.rejected_reports == {(0, 0, "incomplete"): 3}
+    assert (batch.outcomes.uploads, batch.outcomes.reports) == (3, {})
+    assert fold.apply(2, BEGIN * 1000, uploads) is None
+    assert fold.apply(3, BEGIN * 1000, uploads).end == 4
+
+
+@pytest.mark.parametrize("uploads", [(1, 1, 3), (1, 3, 2)])
+def test_a_batch_ends_with_the_record_that_brings_its_reports(uploads):
+    """Of five reports: at exactly five, or beyond, and so does the next one."""
+    chance, fold = random.Random(6), Fold(PARTITION, KEYS, Start(0))
+    fold.apply(0, BEGIN * 1000, encode_settings(KEYS, PARTITION, settings_of(SHORT, batch_reports=5)))
+    records = [frame(chance, SHORT, BEGIN, number) for number in uploads * 2]
+    ends = [fold.apply(1 + place, BEGIN * 1000, record) for place, record in enumerate(records)]
+    assert [batch and (batch.end, batch.outcomes.uploads) for batch in ends] == [
+        *(None, None, (4, sum(uploads))),
+        *(None, None, (7, sum(uploads))),
+    ]
+
+
 def test_window_full():
     chance, log = random.Random(4), Log()
     log.append(0, encode_settings(KEYS, PARTITION, settings_of(SHORT, window_uploads=5)))
@@ -304,6 +327,8 @@ def test_settings_of_another_secret_change_nothing_later():
     fold.apply(0, 0, encode_settings(KEYS, PARTITION, settings_of(SHORT)))
     assert fold.apply(1, 0, encode_settings(OTHER_KEYS, PARTITION, settings_of(LONG, revision=9))) is None
     assert list(fold.intakes.current) == [SHORT.fingerprint]
+    rejected = fold.apply(2, 0, encode_marker(KEYS, PARTITION)).outcomes.rejected
+    assert rejected == {(0, 0, "not_authentic"): 1}
 
 
 def test_null_record_is_malformed():

@@ -111,6 +111,10 @@ def test_many_bits_per_value_limit_the_reports() -> None:
     with pytest.raises(ValueError, match="3906"):
         costs(many, 3907, 1e-6)
     assert allowed_reports(many, 1000.0, 1e-6) == {"basic": 986, "zcdp": 3906, "rdp": 3906, "exact": 3906}
+    # Where rdp allows all of them, zcdp may not.
+    found = allowed_reports(many, 18.0, 1e-6)
+    assert found["rdp"] == 3906
+    assert costs(many, found["zcdp"], 1e-6)["zcdp"] <= 18 < costs(many, found["zcdp"] + 1, 1e-6)["zcdp"]
 
 
 def test_only_bounds_within_the_budget_are_unbounded() -> None:

@@ -36,6 +36,7 @@ def test_response_is_the_same_in_every_batch_and_process():
     assert alone.tobytes().hex() == "c2800200440400001a80800000800040"
     owners = MEMORY.digest(["ann", "bob", "cid"])
     assert MEMORY.cohorts(owners, 3, 8, ScriptedWords()).tolist() == [7, 6, 4]
+    assert MEMORY.turns(owners, 1000).tolist() == [741, 816, 217]
 
 
 def test_response_depends_on_all_its_inputs():

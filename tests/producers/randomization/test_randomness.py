@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.randomization import randomness
+from producers.randomization.order import random_order
 from producers.randomization.randomness import Keystream, below
 
 
@@ -36,6 +37,13 @@ def test_below_is_the_exact_high_word(word, bound):
 def test_below_at_extreme_words(bound):
     ends = np.array([0, 2**64 - 1], np.uint64)
     assert below(ends, bound).tolist() == [0, bound - 1]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 2).map(lambda high: high << 32), max_size=50))
+def test_random_order_sorts_by_the_lower_half_of_each_word(words):
+    """And keeps the order of those that tie."""
+    expected = sorted(range(len(words)), key=lambda place: words[place] % 2**32)
+    assert random_order(np.array(words, np.uint64)).tolist() == expected
 
 
 def test_two_streams_differ():
@@ -110,8 +118,10 @@ def fork(in_child):
     return run.stdout.split()
 
 
-def test_forked_child_has_another_key():
-    assert len(set(fork("pass"))) == 3
+@pytest.mark.parametrize("in_child", ["pass", "os.getpid = os.getppid"])
+def test_forked_child_has_another_key(in_child):
+    """Also in a namespace of its own, where it may have its parent's process id."""
+    assert len(set(fork(in_child))) == 3
 
 
 def test_forked_child_without_entropy_gets_no_words():

@@ -108,6 +108,24 @@ def test_private_secret_is_accepted(tmp_path, mode):
     assert fingerprint(load_secret(a_secret(tmp_path, b"s" * 64, mode))) == fingerprint(Secret(b"s" * 64))
 
 
+@pytest.mark.parametrize("mode", [0o640, 0o620, 0o610, 0o604, 0o602, 0o601])
+def test_secret_that_others_may_use_is_refused(tmp_path, mode):
+    with pytest.raises(SecretError):
+        load_secret(a_secret(tmp_path, mode=mode))
+
+
+def test_new_secret_is_on_disk_before_its_name_and_its_name_before_it_is_used(tmp_path, monkeypatch):
+    path, synced, fsync = tmp_path / "secret", [], os.fsync
+
+    def recorded(descriptor):
+        synced.append((os.fstat(descriptor).st_ino, path.exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    load_secret(path)
+    assert synced == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
 def test_full_disk_leaves_no_file(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")

@@ -9,14 +9,15 @@ from relay.control import Intake, decode_control, is_control
 from tests.support.relay.logs import KEYS, PARTITION, PARTITIONS, Log
 
 Report = tuple[int, int, int, bytes]  # fingerprint, window start, cohort, one row
+Rejection = tuple[int, int, str]  # fingerprint and window start, both 0 if it is in no open window; reason
 
 
 class Model:
-    """Accepted reports, and rejected groups by reason."""
+    """Accepted reports, and rejected groups by window and reason."""
 
     def __init__(self) -> None:
         self.reports: Counter[Report] = Counter()
-        self.rejected: Counter[str] = Counter()
+        self.rejected: Counter[Rejection] = Counter()
         self._intakes: dict[int, Intake] = {}
         self._graces: dict[int, list[tuple[int, int]]] = {}
         self._ids: dict[tuple[int, int], set[bytes]] = {}
@@ -37,7 +38,7 @@ class Model:
         try:
             settings = decode_control(KEYS, PARTITION, value)
         except ValueError:
-            self.rejected["not_authentic"] += 1
+            self.rejected[0, 0, "not_authentic"] += 1
             return
         if settings is None or settings.revision <= self._revision:
             return
@@ -56,22 +57,22 @@ class Model:
         try:
             uploads = decode_frame(value)
         except UploadError as error:
-            self.rejected[error.reason] += 1
+            self.rejected[0, 0, error.reason] += 1
             return
         for data in uploads:
             try:
                 self._upload(decode_upload(data), append_ms)
             except UploadError as error:
-                self.rejected[error.reason] += 1
+                self.rejected[0, 0, error.reason] += 1
 
     def _upload(self, upload: Upload, append_ms: int) -> None:
         new = set()
         for group in upload.groups:
+            window = (group.fingerprint, group.window_start)
             reason = self._reason(upload, group, append_ms)
             if reason:
-                self.rejected[reason] += 1
+                self.rejected[*(window if reason in ("bad_value", "duplicate") else (0, 0)), reason] += 1
                 continue
-            window = (group.fingerprint, group.window_start)
             new.add(window)
             size = wire.report_bytes(group.mechanism, group.width)
             for first in range(0, len(group.rows), size):

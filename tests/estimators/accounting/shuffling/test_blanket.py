@@ -1,11 +1,14 @@
 """Blankets: what each mechanism's reports have in common, and what is refused."""
 
+from collections import defaultdict
 from fractions import Fraction
 from functools import partial
 
 import pytest
 
+from estimators.accounting.privacy_loss import krr_atoms
 from estimators.accounting.shuffling.blanket import blanket_of
+from estimators.mechanisms.hashing.function_block import block_of
 from estimators.mechanisms.hashing.local_hash import LocalHash
 from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
@@ -43,6 +46,20 @@ def test_atoms_are_two_distributions_within_epsilon(mechanism: Mechanism) -> Non
     assert sum((atom.mass for atom in blanket.atoms), Fraction(0)) < 1
     assert min(min(atom.first, atom.second) for atom in blanket.atoms) >= 1
     assert blanket.epsilon == pytest.approx(mechanism.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 53])
+def test_atoms_of_local_hashing_are_those_of_all_functions(buckets: int) -> None:
+    """Of two symbols that differ in every chunk, under each function and for each report."""
+    mechanism = LocalHash.from_epsilon(2.0, hash_buckets=buckets)
+    up, down = krr_atoms(mechanism.response)
+    table = block_of(buckets).table
+    masses: dict[tuple[Fraction, Fraction], Fraction] = defaultdict(Fraction)
+    for first, second in table[:, [0, -1]].tolist():
+        for report in range(buckets):
+            ratios = (up / down if report == bucket else Fraction(1) for bucket in (first, second))
+            masses[*ratios,] += down / len(table)
+    assert {(atom.first, atom.second): atom.mass for atom in blanket_of(mechanism).atoms} == masses
 
 
 def test_reports_of_a_level_hide_among_each_other_as_those_of_local_hashing() -> None:

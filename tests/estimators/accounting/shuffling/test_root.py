@@ -19,6 +19,13 @@ def test_roots_of_a_steep_function_are_found(target: float) -> None:
     assert len(calls) < 60
 
 
-def test_an_end_may_be_the_root() -> None:
-    assert root(lambda x: x, 0.0, 1.0, 1e-9) == 0
-    assert root(lambda x: x - 1, 0.0, 1.0, 1e-9) == 1
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_an_end_may_be_the_root_and_costs_nothing_more(end: float) -> None:
+    calls: list[float] = []
+
+    def function(x: float) -> float:
+        calls.append(x)
+        return x - end
+
+    assert root(function, 0.0, 1.0, 1e-9) == end
+    assert calls == [0.0, 1.0]
