@@ -14,25 +14,27 @@ from pathlib import Path
 from kafka.errors import KafkaError
 
 from deploy.cli.signals import end_in_good_order
-from tests.chaos.devices.faults import PATH_FAULTS, PathFault
-from tests.chaos.devices.run import run_path
-from tests.chaos.faults.faults import FAULTS, Fault
+from tests.chaos.faults.catalog import FAULTS
 from tests.chaos.processes import network
 from tests.chaos.processes.broker import ChaosBroker
-from tests.chaos.processes.workers import ROOT
 from tests.chaos.report import Report, table
-from tests.chaos.run import Order, RunError, run
+from tests.chaos.run import run
+from tests.chaos.scenes.order import Order, RunError
+from tests.support.paths import REPOSITORY
 
-ALL: dict[str, Fault | PathFault] = {**FAULTS, **PATH_FAULTS}
 #: Combinations for the tests, which run if they are named.
 SHORT = {"mixed", "path-mixed"}
-RESULTS = ROOT / "bench" / "results" / "chaos.json"
+RESULTS = REPOSITORY / "bench" / "results" / "chaos.json"
 
 
 def main() -> int:
     """Run the given faults and seeds; exit status 1 unless every run was exact."""
-    parser = argparse.ArgumentParser(prog="make chaos", description="Workers under faults on a real Kafka.")
-    parser.add_argument("--fault", action="append", choices=sorted(ALL), help="only this fault; repeatable")
+    parser = argparse.ArgumentParser(
+        prog="make chaos", description="Workers and devices under faults on a real Kafka."
+    )
+    parser.add_argument(
+        "--fault", action="append", choices=sorted(FAULTS), help="only this fault; repeatable"
+    )
     parser.add_argument(
         "--seed", action="append", type=int, help="this seed, whatever its number; repeatable"
     )
@@ -45,14 +47,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, end_in_good_order)
     report = Report(given.results)
     orders = [
-        Order(
-            name,
-            seed,
-            given.seconds or fault.seconds,
-            fault.packs_per_second if given.rate is None else given.rate,
-        )
+        Order(name, seed, given.seconds or fault.seconds, fault.rate if given.rate is None else given.rate)
         for seed in given.seed or range(1, given.seeds + 1)
-        for name, fault in ALL.items()
+        for name, fault in FAULTS.items()
         if (name in given.fault if given.fault else name not in SHORT) and (given.seed or seed <= fault.seeds)
     ]
     wanted = [order for order in orders if given.again or not report.has(order)]
@@ -65,12 +62,11 @@ def _run(order: Order, report: Report, number: str) -> bool:
     """Run one order on a separate broker; return whether counts were exact."""
     try:
         with (
-            network.own() if ALL[order.fault].own_network else nullcontext(),
+            network.own() if FAULTS[order.fault].own_network else nullcontext(),
             tempfile.TemporaryDirectory(prefix="chaos-") as folder,
             ChaosBroker() as broker,
         ):
-            act = run_path if order.fault in PATH_FAULTS else run
-            verdict, story = act(order, broker, Path(folder))
+            verdict, story = run(order, broker, Path(folder))
     except (RunError, KafkaError, OSError) as error:
         report.add(order, None, (str(error) or repr(error)).splitlines()[0])
         say(f"{number} {order.fault} seed {order.seed}: NOT JUDGED\n{error}")

@@ -1,45 +1,42 @@
 """The results by fault: runs, differences and longest gaps, as a table and as JSON to resume from."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.devices.faults import PATH_FAULTS
+from tests.chaos.faults.catalog import FAULTS, PathFault
 from tests.chaos.judging.verdict import Verdict
-from tests.chaos.run import Order
-
-COLUMNS = (
-    "fault",
-    "runs",
-    "exact",
-    "difference",
-    "records",
-    "missing",
-    "doubled",
-    "finals",
-    "longest gap",
-    "of a partition",
-    "latest final",
-)
-PATH_COLUMNS = (
-    *(
-        "fault",
-        "runs",
-        "exact",
-        "requests",
-        "uploads",
-        "told 204",
-        "counted once",
-        "rejected",
-        "lost",
-        "twice",
-    ),
-    *("difference", "of workers", "latest pack"),
-)
+from tests.chaos.scenes.order import Order
 
 Row = dict[str, Any]
+
+OF_WORKERS = ("difference", "published", "refusals_off", "finals_off")
+#: What the columns show, each a sum of figures or the longest of one, in seconds.
+COLUMNS: Mapping[str, Sequence[str]] = {
+    "difference": OF_WORKERS,
+    "records": ("records",),
+    "missing": ("missing",),
+    "doubled": ("doubled",),
+    "finals": ("finals",),
+    "longest gap": ("longest_gap",),
+    "of a partition": ("partition_gap",),
+    "latest final": ("latest_final",),
+}
+PATH_COLUMNS: Mapping[str, Sequence[str]] = {
+    "requests": ("requests",),
+    "uploads": ("uploads",),
+    "told 204": ("told",),
+    "counted once": ("counted",),
+    "rejected": ("refused",),
+    "lost": ("lost",),
+    "twice": ("twice",),
+    "difference": ("lost", "twice", "bits_off", "outcomes_off"),
+    "of workers": OF_WORKERS,
+    "latest pack": ("latest_pack",),
+}
+SECONDS = ("longest gap", "of a partition", "latest final", "latest pack")
 
 
 class Report:
@@ -76,71 +73,35 @@ def table(rows: Iterable[Row]) -> str:
 
     Faults on the path of devices have another table, below the first.
     """
-    of_packs: dict[str, list[Row]] = {}
+    of_workers: dict[str, list[Row]] = {}
     of_path: dict[str, list[Row]] = {}
     for row in rows:
-        (of_path if row["fault"] in PATH_FAULTS else of_packs).setdefault(row["fault"], []).append(row)
-    tables = [_table(COLUMNS, _cells, of_packs)]
+        is_path = isinstance(FAULTS.get(row["fault"]), PathFault)
+        (of_path if is_path else of_workers).setdefault(row["fault"], []).append(row)
+    tables = [_table(COLUMNS, of_workers)]
     if of_path:
-        tables.append(_table(PATH_COLUMNS, _path_cells, of_path))
+        tables.append(_table(PATH_COLUMNS, of_path))
     return "\n".join(tables)
 
 
-def _table(
-    columns: Sequence[str], cells: Callable[[str, list[Row]], list[str]], faults: Mapping[str, list[Row]]
-) -> str:
-    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
-    lines += [" | ".join(cells(fault, runs)) for fault, runs in faults.items()]
-    return "".join(f"| {line} |\n" for line in lines)
+def _table(columns: Mapping[str, Sequence[str]], faults: Mapping[str, list[Row]]) -> str:
+    lines = [["fault", "runs", "exact", *columns]]
+    lines.append(["---"] * len(lines[0]))
+    for fault, runs in faults.items():
+        judged = [row for row in runs if "error" not in row]
+        cells = {name: _cell(name, columns[name], judged) for name in columns}
+        if len(judged) < len(runs):
+            cells["difference"] += f", {len(runs) - len(judged)} not judged"
+        lines.append([fault, str(len(runs)), str(sum(row["exact"] for row in runs)), *cells.values()])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _path_cells(fault: str, runs: list[Row]) -> list[str]:
-    judged = [row for row in runs if "error" not in row]
-    names = ("requests", "uploads", "told", "counted", "refused", "lost", "twice")
-    apart = sum(row["lost"] + row["twice"] + row["bits_off"] + row["outcomes_off"] for row in judged)
-    return [
-        *_runs(fault, runs),
-        *(f"{sum(row[name] for row in judged):,}" for name in names),
-        str(apart) if len(judged) == len(runs) else f"{apart}, {len(runs) - len(judged)} not judged",
-        str(sum(map(_apart, judged))),
-        f"{max((row['latest_pack'] for row in judged), default=0):.1f} s",
-    ]
-
-
-def _runs(fault: str, runs: list[Row]) -> list[str]:
-    return [fault, str(len(runs)), str(sum(row["exact"] for row in runs))]
-
-
-def _apart(row: Row) -> int:
-    """Return the difference between what workers stored and the recount of packs."""
-    return int(row["difference"] + row["published"] + row["refusals_off"] + row["finals_off"])
-
-
-def _cells(fault: str, runs: list[Row]) -> list[str]:
-    judged = [row for row in runs if "error" not in row]
-    apart = sum(map(_apart, judged))
-    return [
-        *_runs(fault, runs),
-        str(apart) if len(judged) == len(runs) else f"{apart}, {len(runs) - len(judged)} not judged",
-        *(f"{sum(row[name] for row in judged):,}" for name in ("records", "missing", "doubled", "finals")),
-        *(
-            f"{max((row[name] for row in judged), default=0):.1f} s"
-            for name in ("longest_gap", "partition_gap")
-        ),
-        _latest(judged),
-    ]
-
-
-def _latest(judged: list[Row]) -> str:
-    """Return the latest final estimate; earlier versions of the suite did not record it."""
-    shown = [row["latest_final"] for row in judged if "latest_final" in row]
-    return f"{max(shown):.1f} s" if shown else ""
+def _cell(name: str, figures: Sequence[str], judged: list[Row]) -> str:
+    if name in SECONDS:
+        longest = max((row.get(figures[0], 0.0) for row in judged), default=0.0)
+        return f"{longest:.1f} s"
+    return f"{sum(row[figure] for row in judged for figure in figures):,}"
 
 
 def _name(order: Order) -> Row:
-    return {
-        "fault": order.fault,
-        "seed": order.seed,
-        "seconds": order.seconds,
-        "rate": order.packs_per_second,
-    }
+    return {"fault": order.fault, "seed": order.seed, "seconds": order.seconds, "rate": order.rate}

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.chaos.judging.path_verdict import PathVerdict
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.report import Report, table
-from tests.chaos.run import Order
+from tests.chaos.scenes.order import Order
 
 EXACT = Verdict(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 120_000, 110_000, 10_000, 3, 4.2, 9.5, 2000.0, 0.5)
 
@@ -18,7 +18,7 @@ def test_exact_runs_are_not_run_again(tmp_path: Path) -> None:
     report.add(done, EXACT)
     report.add(off, replace(EXACT, difference=7))
     report.add(broken, None, "no broker")
-    report.add(replace(slow, packs_per_second=100), EXACT)
+    report.add(replace(slow, rate=100), EXACT)
     again = Report(file)
     assert [again.has(order) for order in (done, off, broken, slow)] == [True, False, False, False]
 
@@ -38,7 +38,7 @@ def test_table_adds_up_the_runs_of_a_fault(tmp_path: Path) -> None:
         " | of a partition | latest final |"
     )
     assert lines[2] == "| zombie | 2 | 1 | 6 | 240,000 | 0 | 0 | 6 | 11.2 s | 9.5 s | 8.5 s |"
-    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s |  |"
+    assert lines[3] == "| kill-9 | 1 | 0 | 0, 1 not judged | 0 | 0 | 0 | 0 | 0.0 s | 0.0 s | 0.0 s |"
 
 
 def test_faults_on_the_path_of_devices_have_another_table(tmp_path: Path) -> None:

@@ -1,8 +1,25 @@
-"""Observe processes from outside, as an operator would."""
+"""Processes under test: watched from outside, killed or paused, at any time or at a named point inside.
 
+An order, `POINT ACTION PASSES` in the file `order` of a process's folder, is executed by the process itself
+when it passes that point for the given time. Whoever starts a process says which points it has.
+"""
+
+import importlib
+import json
+import os
+import random
+import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
+
+from deploy.broker.child_processes import Child, last_lines, signal_group, spawn
+from tests.support.paths import REPOSITORY
+
+ORDER = "order"
 
 
 def state_of(pid: int) -> str:
@@ -21,3 +38,134 @@ def wait_until(happens: Callable[[], bool], seconds: float = 120.0) -> bool:
             return True
         time.sleep(0.02)
     return happens()
+
+
+def printed_seed() -> int:
+    """Return the seed of a random round: that of the variable SEED, else another one each time."""
+    seed = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
+    print(f"SEED={seed}")  # noqa: T201 - shown by pytest if the test fails
+    return seed
+
+
+def write_order(folder: Path, point: str, action: str = "kill", passes: int = 1) -> None:
+    """Order an action for when the process of this folder passes a point, see `Process.order`."""
+    folder.mkdir(exist_ok=True)
+    written = folder / f"{ORDER}.new"
+    written.write_text(f"{point} {action} {passes}")
+    written.rename(folder / ORDER)
+
+
+class FaultPoints:
+    """The points of this process, which executes the orders in its folder at them."""
+
+    def __init__(self, folder: str | Path, failure: type[Exception] = OSError) -> None:
+        self._file = Path(folder) / ORDER
+        self._failure = failure
+        self._passed = 0
+
+    def is_ordered(self, point: str) -> bool:
+        """Return whether there is an order for this point."""
+        return self._order()[0] == point
+
+    def at(self, point: str) -> None:
+        """Pass a point: execute the order for it, if this is the time."""
+        ordered, action, passes = self._order()
+        if not ordered:
+            self._passed = 0
+        if ordered != point:
+            return
+        self._passed += 1
+        if self._passed < int(passes):
+            return
+        self._passed = 0
+        self._file.unlink()
+        print(f"fault point {point}: {action}", flush=True)  # noqa: T201 - for the log
+        match action:
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "pause":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "fail":
+                raise self._failure(f"fault point {point}")
+
+    def _order(self) -> tuple[str, str, str]:
+        try:
+            point, action, passes = self._file.read_text().split()
+        except FileNotFoundError:
+            return "", "", "1"
+        return point, action, passes
+
+
+@dataclass(eq=False)
+class Process:
+    """A process, its log, and the folder it works in, which has its orders; `port`, where it was told one."""
+
+    child: Child
+    log: Path
+    folder: Path
+    port: int = 0
+
+    @classmethod
+    def start(
+        cls, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+    ) -> Self:
+        """Start a command in a folder, which may have an order; its log is beside it, and ends in `.log`.
+
+        It ends with this process.
+        """
+        folder.mkdir(exist_ok=True)
+        log = folder.with_suffix(".log")
+        log.touch()
+        environment = {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
+        return cls(spawn(command, log, environment, folder), log, folder)
+
+    @classmethod
+    def call(cls, function: Callable[..., object], *arguments: object, folder: Path) -> Self:
+        """Start a process that calls a function of a test module; paths become strings."""
+        name = f"{function.__module__}:{function.__name__}"
+        code = json.dumps(arguments, default=str)
+        command = [sys.executable, "-W", "ignore", "-m", "tests.support.processes", name, code]
+        return cls.start(command, folder)
+
+    @property
+    def running(self) -> bool:
+        return self.child.poll() is None
+
+    def says(self, text: str) -> int:
+        """Return how often a text occurs in its log."""
+        return self.log.read_text(errors="replace").count(text)
+
+    def describe(self) -> str:
+        """Return the last lines of its log."""
+        return f"--- {self.log.name}\n{last_lines(self.log)}"
+
+    def signal(self, number: signal.Signals) -> None:
+        signal_group(self.child, number)
+
+    def kill(self) -> None:
+        """Kill it, and wait until it has ended."""
+        self.signal(signal.SIGKILL)
+        self.child.wait()
+
+    def order(self, point: str, action: str = "kill", passes: int = 1) -> None:
+        """Order an action for when it passes a point for the `passes`-th time; replaces an earlier order."""
+        write_order(self.folder, point, action, passes)
+
+    def withdraw_order(self) -> None:
+        (self.folder / ORDER).unlink(missing_ok=True)
+
+    def await_kill(self, point: str, seconds: float = 120.0) -> None:
+        """Wait until it has killed itself at a point as ordered; AssertionError if it ends otherwise."""
+        assert wait_until(lambda: not self.running, seconds), f"{point} is not reached\n{self.describe()}"
+        assert self.child.returncode == -signal.SIGKILL, self.describe()
+        assert self.says(f"fault point {point}: kill"), self.describe()
+
+
+def main() -> None:
+    module, _, name = sys.argv[1].partition(":")
+    function: Any = getattr(importlib.import_module(module), name)
+    function(*json.loads(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,1 @@
-"""The faults by name, and what each does during a run."""
+"""What is done to the processes of a run, and when. Begin with `catalog`; `turns` has the single acts."""

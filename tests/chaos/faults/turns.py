@@ -1,91 +1,164 @@
-"""One turn of each fault, which is over when the function returns."""
+"""The single acts that faults consist of. A turn is over when it returns."""
 
 import signal
 import time
+from collections.abc import Callable, Sequence
 
 from tests.chaos.faults.stage import Stage
-from tests.chaos.processes.fault_points import CHECKPOINT_POINTS, POINTS
+from tests.chaos.processes.worker_points import CHECKPOINT_POINTS, POINTS
 from tests.support.processes import wait_until
 
+Turn = Callable[[Stage], None]
+
 BROKER_PAUSE_SECONDS = 20.0
-STOP_SECONDS = 30.0  # for a worker to end after SIGTERM; 10 on a machine that is not overloaded
+STOP_SECONDS = 60.0  # for a worker to end after SIGTERM; 10 on a machine that is not overloaded
 READY_SECONDS = 120.0
 RECORD_BYTES = 1_048_588
 HOUR = 3600.0
+TAKEN_OVER_SECONDS = 12.0  # in which a relay has the partitions of another one that was killed
+RELAY_STEPS = ("before", "in", "after", "marker")
 
 
-def kill(stage: Stage) -> None:
-    stage.replace(stage.victim(), signal.SIGKILL)
+def replace(kind: str, *numbers: signal.Signals) -> Turn:
+    """Return the turn that ends a process of a fleet by one of these signals, and starts another."""
+
+    def turn(stage: Stage) -> None:
+        fleet = stage.fleet(kind)
+        stage.replace(fleet, stage.victim(fleet), stage.chance.choice(numbers))
+
+    return turn
 
 
-def terminate(stage: Stage) -> None:
-    stage.replace(stage.victim(), signal.SIGTERM)
+def kill_at(kind: str, points: Sequence[str], most_passes: int = 1) -> Turn:
+    """Return the turn that kills a process as it passes one of these points, and starts another."""
+
+    def turn(stage: Stage) -> None:
+        fleet, chance = stage.fleet(kind), stage.chance
+        process = stage.strike(fleet, chance.choice(points), "kill", chance.randint(1, most_passes))
+        if process:
+            stage.replace(fleet, process, signal.SIGKILL)
+
+    return turn
+
+
+def pause_at(point: str) -> Turn:
+    """Return the turn that pauses a worker in a transaction or an estimate until another has taken over."""
+
+    def turn(stage: Stage) -> None:
+        worker = stage.strike(stage.workers, point, "pause")
+        if worker:
+            stage.sleep_through_session(worker)
+
+    return turn
+
+
+def pause(kind: str, most_seconds: float, may_take_all: bool = False) -> Turn:
+    """Return the turn that pauses a process of a fleet, or perhaps all, for a while."""
+
+    def turn(stage: Stage) -> None:
+        fleet = stage.fleet(kind)
+        takes_all = may_take_all and stage.chance.random() < 0.5
+        paused = list(fleet.alive) if takes_all else [stage.victim(fleet)]
+        for process in paused:
+            process.signal(signal.SIGSTOP)
+        time.sleep(stage.chance.uniform(0.5, most_seconds))
+        for process in paused:
+            process.signal(signal.SIGCONT)
+
+    return turn
+
+
+def stop_broker(least_seconds: float, most_seconds: float) -> Turn:
+    """Return the turn that kills the broker, and starts it after a while."""
+
+    def turn(stage: Stage) -> None:
+        stage.broker.kill()
+        time.sleep(stage.chance.uniform(least_seconds, most_seconds))
+        stage.broker.start()
+
+    return turn
+
+
+def pause_broker(least_seconds: float, most_seconds: float) -> Turn:
+    """Return the turn that leaves the broker reachable and silent for a while."""
+
+    def turn(stage: Stage) -> None:
+        stage.broker.pause()
+        time.sleep(stage.chance.uniform(least_seconds, most_seconds))
+        stage.broker.resume()
+
+    return turn
+
+
+kill = replace("workers", signal.SIGKILL)
+terminate = replace("workers", signal.SIGTERM)
+end = replace("workers", signal.SIGTERM, signal.SIGKILL)
+kill_edge = replace("edges", signal.SIGKILL)
+kill_edge_before_answers = kill_at("edges", ["before-answers"], most_passes=60)
+kill_relay = replace("relays", signal.SIGKILL)
+kill_relay_at_step = kill_at("relays", RELAY_STEPS, most_passes=8)
+
+
+def kill_relays_before_close(stage: Stage) -> None:
+    """Kill a relay, or all, shortly before a window closes; they come back at once, or another takes over."""
+    fleet, takes_all = stage.relays, stage.chance.random() < 0.5
+    time.sleep(_until_before_close(stage, stage.chance.uniform(0.0, 1.5)))
+    victims = list(fleet.alive) if takes_all else [stage.victim(fleet)]
+    for relay in victims:
+        fleet.end(relay, signal.SIGKILL)
+    if not takes_all and stage.chance.random() < 0.5:
+        time.sleep(TAKEN_OVER_SECONDS)
+    fleet.keep_running(2)
+
+
+def _until_before_close(stage: Stage, seconds: float) -> float:
+    """Return the time until so many seconds before relays close a window."""
+    configuration = stage.workers.configuration
+    collection = configuration.collections[0]
+    closes_after = collection.grace_seconds - configuration.relay.delivery_seconds
+    past = (time.time() + seconds - closes_after) % collection.window_seconds
+    return collection.window_seconds - past
 
 
 def roll(stage: Stage) -> None:
     """Replace workers one by one; wait for each replacement to be ready before the next."""
-    for worker in list(stage.workers.alive):
+    workers = list(stage.workers.alive)
+    wait_until(lambda: all(worker.ready for worker in workers), READY_SECONDS)
+    for worker in workers:
         stage.workers.drain(worker, STOP_SECONDS)
         successor = stage.workers.start()
         if not wait_until(lambda new=successor: new.ready, READY_SECONDS):
             stage.workers.missed.append(successor)
 
 
-def end(stage: Stage) -> None:
-    """End a worker by SIGTERM or SIGKILL, and start another."""
-    stage.replace(stage.victim(), stage.chance.choice([signal.SIGTERM, signal.SIGKILL]))
-
-
-def pause(stage: Stage) -> None:
+def pause_past_session(stage: Stage) -> None:
     """Suspend a worker, like its machine; when it continues, others own its partitions."""
-    worker = stage.victim()
+    worker = stage.victim(stage.workers)
     worker.signal(signal.SIGSTOP)
     stage.sleep_through_session(worker)
 
 
 def scale(stage: Stage) -> None:
     """Scale from one worker to three and back to one."""
-    stage.workers.start()
+    workers = stage.workers
+    workers.start()
     stage.rest(0, 2)
-    stage.workers.start()
+    workers.start()
     stage.rest(5, 9)
     for number in (signal.SIGTERM, stage.chance.choice([signal.SIGTERM, signal.SIGKILL])):
-        stage.workers.end(stage.victim(), number)
+        workers.end(stage.victim(workers), number)
         stage.rest(1, 5)
 
 
-def kill_broker(stage: Stage) -> None:
-    stage.broker.kill()
-    stage.rest(0, 4)
-    stage.broker.start()
-
-
-def pause_broker(stage: Stage) -> None:
-    stage.broker.pause()
-    time.sleep(BROKER_PAUSE_SECONDS)
-    stage.broker.resume()
-
-
-def kill_at(stage: Stage, point: str) -> None:
-    worker = stage.strike(point, "kill")
-    if worker:
-        stage.replace(worker, signal.SIGKILL)
-
-
-def pause_at(stage: Stage, point: str) -> None:
-    """Pause a worker inside a transaction or an estimate; it continues when another owns its partitions."""
-    worker = stage.strike(point, "pause")
-    if worker:
-        stage.sleep_through_session(worker)
-
-
 def strike_anywhere(stage: Stage) -> None:
-    stage.chance.choice([kill_at, pause_at])(stage, stage.chance.choice(POINTS))
+    """Kill or pause a worker at a point of a checkpoint or an estimate."""
+    point = stage.chance.choice(POINTS)
+    stage.chance.choice([kill_at("workers", [point]), pause_at(point)])(stage)
 
 
 def fail_checkpoint(stage: Stage) -> None:
     """Fail a checkpoint while its worker continues: records fetched meanwhile must be fetched again."""
-    stage.strike(stage.chance.choice(CHECKPOINT_POINTS), "fail")
+    stage.strike(stage.workers, stage.chance.choice(CHECKPOINT_POINTS), "fail")
 
 
 def fail_or_end(stage: Stage) -> None:
@@ -102,6 +175,7 @@ def refuse_records(stage: Stage) -> None:
 
 
 def withdraw_permission(stage: Stage) -> None:
+    """Forbid all to write to one topic for some seconds."""
     topic = _written(stage)
     stage.broker.forbid_writing(topic)
     stage.rest(1, 5)
@@ -116,15 +190,17 @@ def _written(stage: Stage) -> str:
 
 
 def delete_data(stage: Stage) -> None:
-    worker = stage.victim()
+    """Delete the folder of a worker, then end it."""
+    worker = stage.victim(stage.workers)
     stage.workers.delete_data(worker)
     stage.rest(1, 3)
-    stage.replace(worker, stage.chance.choice([signal.SIGTERM, signal.SIGKILL]))
+    stage.replace(stage.workers, worker, stage.chance.choice([signal.SIGTERM, signal.SIGKILL]))
 
 
 def shift_clock(stage: Stage) -> None:
     """Start a worker whose clock is an hour ahead or behind; end the oldest one."""
-    stage.workers.start("--clock", str(stage.chance.choice([HOUR, -HOUR])))
+    workers = stage.workers
+    workers.start("--clock", str(stage.chance.choice([HOUR, -HOUR])))
     stage.rest(4, 8)
-    if len(stage.workers.alive) > 2:
-        stage.workers.end(stage.workers.alive[0], signal.SIGTERM)
+    if len(workers.alive) > 2:
+        workers.end(workers.alive[0], signal.SIGTERM)

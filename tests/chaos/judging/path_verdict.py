@@ -1,6 +1,6 @@
 """The verdict on a run of the path of devices: what clients were told, and what is counted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,7 @@ from tests.chaos.judging.judge import HEADER, Cell
 from tests.chaos.judging.recount import Counted, Recount
 from tests.chaos.judging.uploads import Uploaded
 from tests.chaos.judging.verdict import Verdict
-
-LEAST_TOLD = 100
-LEAST_REFUSED = 20
-LEAST_COUNTED = 0.5  # of the uploads that clients were told of
-
-Bucket = tuple[int, int]  # window start, bucket of `each`
+from tests.chaos.load.drafts import Draft
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,7 @@ class PathVerdict(Verdict):
         uploads that were taken, too.
     unavailable : requests of good clients that were answered 503.
     refusals : bad requests that were answered as documented.
-    unshown : what the run should have shown and did not, 0 to 4: see `unshown`.
+    unshown : what the run should have shown and did not, 0 to 4, so none is exact because nothing happened.
     """
 
     requests: int = 0
@@ -72,17 +67,8 @@ class PathVerdict(Verdict):
         return super().exact and not (self.apart or self.overdue or self.misanswered or self.unshown)
 
 
-@dataclass(frozen=True)
-class Sent:
-    """An upload of a client: its id, where `each` counts it, and whether the client was told."""
-
-    upload_id: bytes
-    bucket: Bucket
-    is_told: bool
-
-
 def figures(
-    sent: Iterable[Sent],
+    drawn: Sequence[Draft],
     uploaded: Uploaded,
     said: Totals,
     recount: Recount,
@@ -93,7 +79,7 @@ def figures(
 
     Parameters
     ----------
-    sent : all uploads of clients.
+    drawn : all uploads of clients.
     uploaded : the log of uploads, judged.
     said : of `rejected-uploads`.
     recount : of the packs.
@@ -104,49 +90,40 @@ def figures(
     -------
     The fields of PathVerdict from `uploads` to `outcomes_off`, by name.
     """
-    drawn = {one.bucket: one for one in sent}
-    found, late, due = (_buckets(cells, each) for cells in (recount.cells, recount.late, accepted))
-    told = [one for one in drawn.values() if one.is_told]
-    counted = sum(found.get(one.bucket, 0) == 1 for one in told)
-    missing = {one.bucket for one in told if one.upload_id not in uploaded.ids}
-    missing |= {bucket for bucket in due if bucket not in found and bucket not in late}
-    refused = [one for one in told if one.bucket not in found and one.bucket not in missing]
-    twice = sum(number - (bucket in drawn and bucket in due) for bucket, number in found.items())
+    told = [draft for draft in drawn if draft.is_told]
+    numbers = [_at(recount.cells, (each, draft.window_start, 0), draft.bucket) for draft in told]
+    lost, twice, bits_off = sum(draft.upload_id not in uploaded.ids for draft in told), 0, 0
+    for cell in recount.cells.keys() | recount.late.keys() | accepted.keys():
+        due = _counts(accepted, cell)
+        if cell[0] == each and cell in accepted:  # nobody counts what no client drew
+            own = [draft.bucket for draft in drawn if draft.window_start == cell[1]]
+            due = np.where(np.isin(np.arange(len(due)), own), due, 0)
+        apart = _counts(recount.cells, cell) + _counts(recount.late, cell) - due
+        if cell[0] == each:
+            lost -= int(np.minimum(apart, 0).sum())
+            twice += int(np.maximum(apart, 0).sum())
+        else:
+            bits_off += int(np.abs(apart).sum())
+    reasons = said.rejected.keys() | uploaded.rejected.keys()
     return {
         "uploads": len(drawn),
         "told": len(told),
-        "counted": counted,
-        "refused": len(refused),
-        "lost": len(missing),
+        "counted": numbers.count(1),
+        "refused": max(0, numbers.count(0) - lost),
+        "lost": lost,
         "twice": twice,
-        "bits_off": _apart(recount, accepted, each),
+        "bits_off": bits_off,
         "outcomes_off": abs(said.accepted - uploaded.accepted)
-        + sum(
-            abs(said.rejected.get(reason, 0) - uploaded.rejected[reason])
-            for reason in said.rejected.keys() | uploaded.rejected.keys()
-        ),
+        + sum(abs(said.rejected.get(reason, 0) - uploaded.rejected[reason]) for reason in reasons),
     }
 
 
-def unshown(verdict: PathVerdict, *, has_good: bool, has_bad: bool, is_away: bool, may_be_late: bool) -> int:
-    """Return how much a run leaves open, so that none is exact because nothing happened.
+def _counts(cells: Mapping[Cell, Counted], cell: Cell) -> NDArray[np.int64]:
+    return cells[cell].counts if cell in cells else np.zeros(1, np.int64)
 
-    Parameters
-    ----------
-    verdict : of the run.
-    has_good, has_bad : whether clients sent valid uploads, and others.
-    is_away : whether the broker was away for so long that edges must answer 503.
-    may_be_late : whether packs may come too late for the workers.
-    """
-    is_counted = verdict.counted >= LEAST_COUNTED * verdict.told or is_away or may_be_late
-    return sum(
-        (
-            has_good and verdict.told < LEAST_TOLD,
-            has_good and not is_counted,
-            has_bad and verdict.refusals < LEAST_REFUSED,
-            is_away and not verdict.unavailable,
-        )
-    )
+
+def _at(cells: Mapping[Cell, Counted], cell: Cell, bucket: int) -> int:
+    return int(cells[cell].counts[bucket]) if cell in cells else 0
 
 
 def latest_pack(
@@ -166,27 +143,3 @@ def latest_pack(
 def late_reports(recount: Recount) -> int:
     """Return the reports of packs that came too late and were not counted before."""
     return sum(cell.reports for cell in recount.late.values())
-
-
-def _buckets(cells: Mapping[Cell, Counted], each: int) -> dict[Bucket, int]:
-    """Return how often each bucket of `each` was counted; without those that were not."""
-    return {
-        (window, int(bucket)): int(cell.counts[bucket])
-        for (fingerprint, window, _), cell in cells.items()
-        if fingerprint == each
-        for bucket in np.flatnonzero(cell.counts)
-    }
-
-
-def _apart(recount: Recount, accepted: Mapping[Cell, Counted], each: int) -> int:
-    total = 0
-    for cell in recount.cells.keys() | recount.late.keys() | accepted.keys():
-        if cell[0] != each:
-            counts = _counts(recount.cells, cell) + _counts(recount.late, cell)
-            total += int(np.abs(counts - _counts(accepted, cell)).sum())
-    return total
-
-
-def _counts(cells: Mapping[Cell, Counted], cell: Cell) -> NDArray[np.int64] | int:
-    found = cells.get(cell)
-    return 0 if found is None else found.counts

@@ -38,6 +38,7 @@ class Verdict:
     compacted : share of `state` that compaction removed, in [0, 1].
     latest_final : longest time from the end of a window's grace to its final estimate, seconds.
     late : windows whose final estimate came later than the fault allows, or not at all.
+    late_reports : from devices, that workers rejected as too late.
     """
 
     difference: int
@@ -60,6 +61,7 @@ class Verdict:
     compacted: float
     latest_final: float = 0.0
     late: int = 0
+    late_reports: int = 0
 
     @property
     def exact(self) -> bool:

@@ -25,6 +25,7 @@ class Stranger(threading.Thread):
         self.chance = random.Random(seed)
         self.stopped = threading.Event()
         self.transactions = 0
+        self.error = None
 
     def run(self) -> None:
         while not self.stopped.is_set():

@@ -14,6 +14,7 @@ from aggregator.topics.names import Topics
 from deploy.cluster.topics.plan import plan
 from deploy.cluster.topics.setup import create
 from deploy.config.file import Configuration, load
+from producers.randomization.private_file import create_private
 from producers.transport.cluster import Cluster
 
 HEAD = """\
@@ -27,7 +28,20 @@ collections:
   - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 5,
      grace_seconds: {grace_seconds}, retention_seconds: 60, window_packs: 700, budget: none}}
 """
+PATH_HEAD = """\
+revision: {revision}
+kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", allow_plaintext: true}}
+edge: {{uploads_per_minute: 0}}
+relay: {{secret_file: secret, delivery_seconds: {delivery}, batch_reports: 300, shuffle_reports: 20,
+  pack_reports: 25, idle_seconds: 0.5}}
+collections:
+  - {{name: each, mechanism: k-rr, size: 30000, other: false, epsilon: 2.0, window_seconds: 5,
+     grace_seconds: {grace_seconds}, minimum_reports: 1000000, budget: none}}
+  - {{name: bits, mechanism: rappor, bits: 16, hashes: 2, cohorts: 2, f: 0.25, p: 0.35, q: 0.65,
+     candidates: [A], memoize: false, window_seconds: 5, grace_seconds: {grace_seconds}, budget: none}}
+"""
 FLASH_GRACE_SECONDS = 4
+PATH_WINDOW_SECONDS = 5
 ONE_MORE = """\
   - {{name: extra, mechanism: k-rr, size: 70000, other: false, epsilon: 3.0, window_seconds: 3600,
      grace_seconds: 3600, budget: none}}
@@ -48,6 +62,20 @@ def configure(
     """Write the collection file and create its topics; `grace_seconds` is that of `flash`."""
     configuration = write(folder / "deniable.yaml", servers, prefix, 1, HEAD, grace_seconds)
     create(Cluster(servers), configuration.topics, 1)
+    return configuration
+
+
+def configure_path(
+    folder: Path, servers: str, prefix: str, close_seconds: int, delivery_seconds: int
+) -> Configuration:
+    """Write the collection file and the relays' secret for a run of devices, and create its topics.
+
+    Relays take uploads of a window for `close_seconds` after its end, and have `delivery_seconds` more.
+    """
+    create_private(folder / "secret", bytes(range(32)))
+    file, grace_seconds = folder / "deniable.yaml", close_seconds + delivery_seconds
+    configuration = write(file, servers, prefix, 1, PATH_HEAD, grace_seconds, delivery=delivery_seconds)
+    create(configuration.cluster, configuration.topics, 1, configuration.collections)
     return configuration
 
 
@@ -72,8 +100,11 @@ def write(
     revision: int,
     text: str,
     grace_seconds: int = FLASH_GRACE_SECONDS,
+    **names: int,
 ) -> Configuration:
-    content = text.format(servers=servers, prefix=prefix, revision=revision, grace_seconds=grace_seconds)
+    """Write a collection file with these names in it, and load it."""
+    names |= {"revision": revision, "grace_seconds": grace_seconds}
+    content = text.format(servers=servers, prefix=prefix, **names)
     file.write_text(content, encoding="utf-8")
     return load(file, environment={})
 

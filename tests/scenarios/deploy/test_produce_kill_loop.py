@@ -2,27 +2,39 @@
 
 import random
 import signal
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer, TopicPartition
 
 from deploy.broker.broker import Broker
 from producers.wire import decode
 from tests.support.deployments import Deployment
-from tests.support.processes import wait_until
+from tests.support.processes import Process, printed_seed, wait_until, write_order
+from tests.support.producers.topics import read
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars"), pytest.mark.all]
 
-KILLS = 12
 LINES = 20_000
+#: Where each run is killed, and at which pass; the first has stored nothing by then.
+KILLS = (
+    ("before-commit", 1),
+    ("progress", 1),
+    ("progress", 3),
+    ("after-commit", 4),
+    ("acknowledged", 1),
+    ("after-commit", 6),
+    ("acknowledged", 5),
+)
+RANDOM = (("", 0),) * 12
 COLLECTION = """\
   - {{name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], epsilon: 1.0, window_seconds: 3600,
      grace_seconds: 30, reports_per_window: 60000, budget: none}}
 """
-PRODUCE = ("produce", "carrier", "--input", "lines.csv", "--field", "carrier", "--clients", "who")
+PRODUCE = ("produce", "carrier", "--input", "../lines.csv", "--field", "carrier", "--clients", "who")
+FROM_HERE = tuple(each.removeprefix("../") for each in PRODUCE)
 
 
 def deployed(folder: Path, servers: str, prefix: str) -> Deployment:
@@ -30,8 +42,6 @@ def deployed(folder: Path, servers: str, prefix: str) -> Deployment:
     deployment = Deployment(folder, servers, prefix)
     file = folder / "deniable.yaml"
     head = file.read_text().partition("  - {name")[0]
-    # A small outbox leads to small batches, and so to many transactions to interrupt.
-    head = head.replace("producer: {", "producer: {outbox_bytes: 1048576, ")
     file.write_text(head + COLLECTION.format())
     deployment.create_topics()
     return deployment
@@ -39,21 +49,9 @@ def deployed(folder: Path, servers: str, prefix: str) -> Deployment:
 
 def reports_of(deployment: Deployment) -> tuple[int, int]:
     """Reports in the topic, each pack counted once; and packs that occur more than once."""
-    topic = f"{deployment.prefix}reports"
-    reports: dict[bytes, int] = {}
-    records = 0
-    with KafkaConsumer(bootstrap_servers=deployment.servers, enable_auto_commit=False) as consumer:
-        partitions = [TopicPartition(topic, number) for number in range(2)]
-        consumer.assign(partitions)
-        consumer.seek_to_beginning(*partitions)
-        ends = consumer.end_offsets(partitions)
-        while any(consumer.position(each) < ends[each] for each in partitions):
-            for found in consumer.poll(timeout_ms=1000).values():
-                for record in found:
-                    pack = decode(record.value)
-                    reports[pack.pack_id] = pack.reports
-                    records += 1
-    return sum(reports.values()), records - len(reports)
+    records = read(deployment.servers, f"{deployment.prefix}reports")
+    reports = {pack.pack_id: pack.reports for pack in (decode(record.value) for record in records)}
+    return sum(reports.values()), len(records) - len(reports)
 
 
 def lines() -> Iterator[str]:
@@ -62,37 +60,42 @@ def lines() -> Iterator[str]:
         yield f'"client\n{number % 7}",AA\n' if number % 10 == 0 else f"client-{number % 7},B6\n"
 
 
-def test_no_line_is_lost_or_sent_twice_by_kills(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kills", [pytest.param(KILLS, id="points"), pytest.param(RANDOM, id="random", marks=pytest.mark.nightly)]
+)
+def test_no_line_is_lost_or_sent_twice_by_kills(
+    broker: str, topic_prefix: str, tmp_path: Path, kills: Sequence[tuple[str, int]]
+) -> None:
     """Meanwhile the file grows in pieces that end within lines; the last run ends by itself."""
-    deployment = deployed(tmp_path, broker, topic_prefix)
-    moments = random.Random(7)
-    text = "who,carrier\n" + "".join(lines())
-    pieces = [
-        text[start : start + len(text) // KILLS + 1] for start in range(0, len(text), len(text) // KILLS + 1)
-    ]
-    resumed = set()
-    with (tmp_path / "lines.csv").open("w") as file:
-        for number, piece in enumerate(pieces):
-            log = f"round-{number}.log"
-            with deployment.running(log, *PRODUCE, "--follow", "--metrics-port", "0") as run:
-                if number % 4:  # otherwise it is killed at startup
-                    assert wait_until(lambda log=log: "metrics: " in deployment.output(log), 120), (
-                        deployment.output(log)
-                    )
-                file.write(piece)
-                file.flush()
-                time.sleep(moments.uniform(0, 3))
-                run.send_signal(signal.SIGKILL)
-            resumed |= {line for line in deployment.output(log).splitlines() if "resuming" in line}
-    last = deployment.run(*PRODUCE)
+    deployment, moments = deployed(tmp_path, broker, topic_prefix), random.Random(printed_seed())
+    text, resumed = "who,carrier\n" + "".join(lines()), set()
+    piece = len(text) // len(kills) + 1
+    for number, (point, passes) in enumerate(kills):
+        with (tmp_path / "lines.csv").open("a") as file:
+            file.write(text[number * piece : (number + 1) * piece])
+        home = tmp_path / f"produce-{number}"
+        if point:
+            write_order(home, point, passes=passes)
+        command = [sys.executable, "-m", "tests.chaos.processes.child", str(home), *PRODUCE]
+        options = ("--config", "../deniable.yaml", "--follow", "--metrics-port", "0")
+        run = Process.start([*command, *options], home)
+        if point:
+            run.await_kill(point)
+        else:
+            assert wait_until(lambda run=run: bool(run.says("metrics: "))), run.describe()
+            time.sleep(moments.uniform(0, 3))
+            assert run.running, run.describe()
+            run.kill()
+        resumed |= {line for line in run.log.read_text().splitlines() if "resuming" in line}
+    last = deployment.run(*FROM_HERE)
     assert last.returncode == 0, last.stderr
     reports, repeated = reports_of(deployment)
     print(  # noqa: T201 - the tally
-        f"{len(pieces)} kills, resumed at {len(resumed)} lines; {reports} reports of {LINES} lines, "
+        f"{len(kills)} kills, resumed at {len(resumed)} lines; {reports} reports of {LINES} lines, "
         f"{repeated} packs sent again"
     )
-    assert (len(pieces), reports) == (KILLS, LINES)
-    assert len(resumed) >= KILLS // 10
+    assert reports == LINES
+    assert resumed
 
 
 @pytest.mark.nightly
@@ -102,7 +105,7 @@ def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
         deployment = deployed(tmp_path, first.bootstrap_servers, topic_prefix)
         port = int(first.bootstrap_servers.rpartition(":")[2])
         (tmp_path / "lines.csv").write_text("who,carrier\n" + "a,AA\n" * 5_000)
-        with deployment.running("lost.log", *PRODUCE, "--follow") as run:
+        with deployment.running("lost.log", *FROM_HERE, "--follow") as run:
             assert wait_until(lambda: reports_of(deployment)[0] == 5_000, 120), deployment.output("lost.log")
             first.kill()
             with (tmp_path / "lines.csv").open("a") as file:
@@ -113,7 +116,7 @@ def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
         assert "packs kept for the next deniable produce with this folder" in deployment.output("lost.log")
         with (tmp_path / "lines.csv").open("a") as file:
             file.write("a,AA\n" * 5)
-        with deployment.running("absent.log", *PRODUCE) as run:
+        with deployment.running("absent.log", *FROM_HERE) as run:
             assert wait_until(lambda: "waiting up to 60 s" in deployment.output("absent.log"), 120)
             run.send_signal(signal.SIGINT)
             assert run.wait(120) == 130
@@ -123,9 +126,9 @@ def test_broker_kill_loses_no_line(topic_prefix: str, tmp_path: Path) -> None:
         assert "packs kept for the next deniable produce with this folder" in output
     with Broker(tmp_path / "kafka", port=port):
         (tmp_path / "other.csv").write_text("who,carrier\nb,B6\n")
-        other = deployment.run(*PRODUCE[:3], "other.csv", *PRODUCE[4:])
+        other = deployment.run(*FROM_HERE[:3], "other.csv", *FROM_HERE[4:])
         assert other.returncode == 0, other.stderr
         assert reports_of(deployment)[0] == 10_006
-        again = deployment.run(*PRODUCE)
+        again = deployment.run(*FROM_HERE)
         assert " at line 10007, " in again.stderr
         assert "\n0 reports " in again.stderr

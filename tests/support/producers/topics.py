@@ -36,7 +36,7 @@ def read(broker, topic):
     consumer.seek_to_beginning(*partitions)
     ends = consumer.end_offsets(partitions)
     records = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while any(consumer.position(each) < ends[each] for each in partitions):
         assert time.monotonic() < deadline, "the topic could not be read to its end"
         records += itertools.chain.from_iterable(consumer.poll(timeout_ms=200).values())

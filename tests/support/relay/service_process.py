@@ -9,6 +9,7 @@ each partition at once. With `loses_packs` it sends none. A `defect` takes away 
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -18,35 +19,31 @@ from deploy.services.relay.command import relay
 from producers.transport.uploads.id_set import IdSet
 from producers.wire import PACK_ID_BYTES
 from relay.keys import RelayKeys
-from relay.service import group as groups
 from relay.service.delivery import PackDelivery
 from relay.service.group import RelayGroup
 from tests.support.relay.relay_process import Strike, shorten_lives
 
-SESSION_MILLISECONDS = 6000
 
-
-def armed(order: dict[str, Any]) -> None:
-    """Put the strike between the steps of the loop."""
-    strike = Strike(order)
+def armed(at: Callable[[str], None], loses_packs: bool = False) -> None:
+    """Call `at` with each step of the loop, before it is taken: `before`, `in`, `after` and `marker`."""
     send, commit = PackDelivery.send, RelayGroup.commit
     append = PackDelivery.append
 
     async def before_and_in(self: Any, records: Any, is_wanted: Any) -> bool:
-        strike.at("before")
-        if order.get("loses_packs"):
+        at("before")
+        if loses_packs:
             records = [each for each in records if not each.topic.endswith("-reports")]
         half = len(records) // 2
         await send(self, records[:half], is_wanted)
-        strike.at("in")
+        at("in")
         return await send(self, records[half:], is_wanted)
 
     async def after(self: Any, partition: int, position: Any) -> None:
-        strike.at("after")
+        at("after")
         await commit(self, partition, position)
 
     async def marker(self: Any, topic: str, partition: int, value: bytes) -> int | None:
-        strike.at("marker")
+        at("marker")
         return await append(self, topic, partition, value)
 
     PackDelivery.send = before_and_in
@@ -83,8 +80,7 @@ def main() -> None:
     file, order = sys.argv[1], json.loads(sys.argv[2])
     configure_logs()
     shorten_lives(order["early_seconds"])
-    groups.SESSION_MILLISECONDS = SESSION_MILLISECONDS
-    armed(order)
+    armed(Strike(order).at, order.get("loses_packs", False))
     if "defect" in order:
         DEFECTS[order["defect"]]()
     if order.get("assigned"):

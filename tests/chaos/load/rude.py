@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tests.chaos.devices.drafts import Drafts
+from tests.chaos.load.drafts import Drafts
 
 ANSWER_SECONDS = 15.0
 SLOW_SECONDS = 3.0  # less than the 10 s that an edge gives a request

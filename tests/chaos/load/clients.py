@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tests.chaos.devices.drafts import INVALID, Draft, Drafts
+from tests.chaos.load.drafts import INVALID, Draft, Drafts
 
 ANSWER_SECONDS = 20.0
 AGAIN_SECONDS = 0.5  # after an answer that asks to come again, or none

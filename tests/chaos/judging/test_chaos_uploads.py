@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deploy.config.file import Configuration, load
+from deploy.config.file import Configuration
 from relay.service.outcomes import Totals
-from tests.chaos.devices.drafts import Draft, Drafts
-from tests.chaos.devices.run import FILE
-from tests.chaos.judging.path_verdict import Sent, figures
+from tests.chaos.judging.path_verdict import figures
 from tests.chaos.judging.recount import Counted, Recount, count_all
 from tests.chaos.judging.uploads import FRAME, Uploaded, UploadJudge
+from tests.chaos.load.drafts import Draft, Drafts, Group
+from tests.chaos.processes.collection_setup import PATH_HEAD, write
 
 DELIVERY = 10
 CLOSES = 5 + 4  # seconds after the start of a window
@@ -22,10 +22,8 @@ CLOSES = 5 + 4  # seconds after the start of a window
 
 @pytest.fixture
 def configuration(tmp_path: Path) -> Configuration:
-    text = FILE.format(servers="127.0.0.1:1", prefix="test-", delivery=DELIVERY, window=5, grace=DELIVERY + 4)
-    file = tmp_path / "deniable.yaml"
-    file.write_text(text)
-    return load(file, environment={})
+    file, grace_seconds = tmp_path / "deniable.yaml", DELIVERY + 4
+    return write(file, "127.0.0.1:1", "test-", 1, PATH_HEAD, grace_seconds, delivery=DELIVERY)
 
 
 def drafts_of(configuration: Configuration) -> list[Draft]:
@@ -84,15 +82,18 @@ def cell(**counts: int) -> Counted:
     return Counted(data, int(data.sum()), 1)
 
 
+def draft(bucket: int, is_told: bool = True) -> Draft:
+    return Draft(bytes((bucket,)), (Group(1, 1, 0, 0, 9, bytes((bucket, 0))),), is_told)
+
+
 def test_each_upload_is_counted_rejected_or_lost() -> None:
     """Bucket 1 is counted, 2 twice, 3 nowhere, 4 too late, 5 rejected by a relay; 6 belongs to no upload."""
-    sent = [Sent(bytes((bucket,)), (0, bucket), True) for bucket in range(1, 6)]
-    sent += [Sent(b"untold", (0, 7), False), Sent(b"not in the log", (0, 8), True)]
-    uploaded = Uploaded({one.upload_id for one in sent[:5]}, accepted=4, rejected=Counter(too_late=1))
+    drawn = [*map(draft, range(1, 6)), draft(7, is_told=False), draft(8)]
+    uploaded = Uploaded({one.upload_id for one in drawn[:5]}, accepted=4, rejected=Counter(too_late=1))
     packs = Recount({(1, 0, 0): cell(b1=1, b2=2, b6=1)}, late={(1, 0, 0): cell(b4=1)})
     found = figures(
-        *(sent, uploaded, Totals(4, {"too_late": 2}), packs),
-        *({(1, 0, 0): cell(b1=1, b2=1, b3=1, b4=1)}, 1),
+        *(drawn, uploaded, Totals(4, {"too_late": 2}), packs),
+        *({(1, 0, 0): cell(b1=1, b2=1, b3=1, b4=1, b6=1)}, 1),
     )
     assert found == {
         **{"uploads": 7, "told": 6, "counted": 1, "refused": 2, "lost": 2, "twice": 2, "bits_off": 0},

@@ -62,6 +62,10 @@ class Draft:
     def window_start(self) -> int:
         return self.groups[0].window_start
 
+    @property
+    def bucket(self) -> int:
+        return int.from_bytes(self.groups[0].rows, "little")
+
 
 class Drafts:
     """All uploads of a run, drawn for the present window. Safe to use from several threads.
