@@ -320,6 +320,7 @@ def test_file_without_rows_is_not_missed(tmp_path: Path) -> None:
         assert (files_of(output, "fruit"), day_files(output).forget_if_lost()) == ([], [])
 
 
+@pytest.mark.slow
 def test_damaged_page_is_never_read(tmp_path: Path) -> None:
     """One bit of each page's data in turn: what is before the last column's end is pages and their heads."""
     import pyarrow.parquet

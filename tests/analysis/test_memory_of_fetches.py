@@ -28,6 +28,7 @@ def faults(*arguments: str) -> int:
     return int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other settings")
 def test_memory_of_a_fetch_is_used_again() -> None:
     assert faults("kept") < 1000 < faults()

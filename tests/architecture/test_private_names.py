@@ -11,6 +11,8 @@ from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
 
+import pytest
+
 from tests.architecture.imports import imported, nodes
 from tests.architecture.private_names import AIOKAFKA, CONSUMER, NAMES, PRIVATE, PrivateName
 from tests.support.paths import REPOSITORY as ROOT
@@ -93,6 +95,7 @@ def defined(file: str) -> Iterator[str]:
                 yield node.attr
 
 
+@pytest.mark.slow
 def test_list_is_complete() -> None:
     """Every attribute with an underscore that no file of ours defines is in the list, or public."""
     ours = {name for file in nodes() for name in defined(file)}

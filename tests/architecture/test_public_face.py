@@ -155,7 +155,7 @@ deniable.open_producer(5)  # wrong
 def test_wrong_types_of_arguments_fail_mypy(tmp_path: Path) -> None:
     file = tmp_path / "application.py"
     file.write_text(WRONG_CALLS)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    command = [sys.executable, "-m", "mypy", "--strict", str(file)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     wrong = [number for number, line in enumerate(WRONG_CALLS.splitlines(), 1) if line.endswith("# wrong")]
     assert [int(each) for each in re.findall(r"application.py:(\d+): error", done.stdout)] == wrong, (

@@ -109,6 +109,7 @@ def test_peer_that_failed_to_install_is_named() -> None:
     assert "**a-peer==1.2 could not be installed**: no wheel for this machine" in text
 
 
+@pytest.mark.slow
 def test_run_writes_three_files_and_prints_unmet_goals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ from producers.concurrency.timing import ProducerTiming
 from producers.errors import ClosedError, DeliveryError, PartitionsError
 from producers.metrics.counters import Receipt
 from producers.pipeline import storing_thread
+from producers.pipeline.queueing.submission_queue import SubmissionQueue
 from producers.randomization.secret import SecretError
 from producers.responders import batch as parts
 from producers.storage.input_progress import InputProgress, get_progress
@@ -342,12 +343,20 @@ def test_report_blocks_no_longer_than_configured(make, kafka, tmp_path, monkeypa
     """With a locked store, four batches of 6 MB in a queue of 16 MB wait 1.5 s in all, not each."""
     monkeypatch.setattr(parts, "PART_REPORTS", 600_000)
     monkeypatch.setattr(parts, "PART_BYTES", 10**9)
+    waits, put = [], SubmissionQueue.put
+
+    def recorded(queue, item, seconds):
+        waits.append(seconds)
+        return put(queue, item, seconds)
+
+    monkeypatch.setattr(SubmissionQueue, "put", recorded)
     target = make(block_milliseconds=1500)
     held = lock(tmp_path)
     target.report("latency", 1, None)
     started = time.monotonic()
     receipt = target.report("latency", np.zeros(2_400_000, np.int64), None)
-    assert 1.5 <= time.monotonic() - started < 6
+    assert time.monotonic() - started >= 1.5
+    assert waits[-1] <= 0
     assert receipt.pending + receipt.dropped == 2_400_000
     assert receipt.dropped >= 600_000 <= receipt.pending
     held.execute("ROLLBACK")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,7 @@ def check(uploads):
     assert sorted(found) == sorted(expected)
 
 
+@pytest.mark.slow
 @given(st.lists(anything, min_size=1, max_size=8))
 def test_columns_are_what_the_scalar_decoder_finds(uploads):
     check(uploads)

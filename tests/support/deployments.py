@@ -14,6 +14,7 @@ from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
 from deploy.cluster.topics.setup import create
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
+from tests.support import commands
 from tests.support.processes import wait_until
 
 COLLECTIONS = """\
@@ -49,12 +50,7 @@ class Deployment:
 
     def run(self, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""
-        ended = subprocess.run(
-            _command(arguments), input=given, capture_output=True, cwd=self.folder, timeout=COMMAND_SECONDS
-        )
-        return subprocess.CompletedProcess(
-            ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode()
-        )
+        return commands.run(arguments, self.folder, given, COMMAND_SECONDS)
 
     @contextmanager
     def running(self, log: str, *arguments: str) -> Iterator[Child]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
+import pytest
 from aiokafka.partitioner import DefaultPartitioner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,6 +226,7 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
             assert merged.progress[0].position == number + 1
 
 
+@pytest.mark.slow
 def test_long_run_leaves_no_stale_rows() -> None:
     """Both compacted topics and their merged counts hold only rows of live windows."""
     ledger, estimator = new_ledger(), new_estimator()

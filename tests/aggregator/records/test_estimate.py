@@ -95,6 +95,7 @@ def test_record_without_parts_has_one_part() -> None:
     assert decode_estimate(json.dumps(old).encode()) == fruit_record()
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_damaged_record_raises_decode_error_only(data: st.DataObject) -> None:
     good = bytearray(encode_estimate(fruit_record()))

@@ -187,6 +187,7 @@ def test_empty_topic_ends_the_search(topic: Topic) -> None:
     assert latest.sought == set()
 
 
+@pytest.mark.slow
 def test_found_collections_are_not_decoded(topic: Topic) -> None:
     """Minutes older than each newest record, only records of missing collections are decoded."""
     topic.append(0, DAY, estimate_of())

@@ -242,6 +242,7 @@ def test_pure_noise_has_no_unlisted_text():
             assert largest_unlisted(sums, words, functions, NOTHING) is None
 
 
+@pytest.mark.slow
 def test_what_is_left_of_an_unlisted_text_is_not_taken_for_another_one():
     """30 windows of a million reports where hardly a response is false: text and list vary by far more.
 

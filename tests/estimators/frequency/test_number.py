@@ -319,6 +319,7 @@ def test_bad_counts_are_refused(counts):
         estimate_number(counts, UNIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "epsilon", "number"), [(4, 1.0, 0.0), (4, 2.0, 0.25), (16, 2.0, 0.0)])
 def test_a_mean_is_held_where_equal_numbers_are_at_an_end_of_their_cell(
     steps: int, epsilon: float, number: float

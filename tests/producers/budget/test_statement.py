@@ -48,6 +48,7 @@ def config(folder: Path, *allowances: Allowance, secret_file: Path | None = None
         partitions=1,
         data_dir=folder,
         secret_file=secret_file,
+        block_milliseconds=60_000,
     )
 
 

@@ -27,7 +27,7 @@ storing_thread.connect = lambda *where: kafka.connect(*where)
 latency = Collection("latency", KRR.from_epsilon(1000, 1.0))
 config = ProducerConfig(
     allowances=(Allowance(latency, None),), bootstrap_servers="127.0.0.1:9092", topic="reports", partitions=4,
-    data_dir=pathlib.Path(sys.argv[1]), pack_seconds=3600, block_milliseconds=30_000,
+    data_dir=pathlib.Path(sys.argv[1]), pack_seconds=3600, block_milliseconds=60_000,
 )
 """
 

@@ -114,6 +114,7 @@ def bad_files(folder: Path) -> Mapping[str, Path]:
     return {name: folder / name for name in names} | {"folder": folder, "device": Path("/dev/zero")}
 
 
+@pytest.mark.slow
 def test_messages_about_files(tmp_path: Path, authority: Authority, pin_messages: PinMessages) -> None:
     """A pipe without a writer does not block; what may be a secret is not shown."""
     for name in ("one", "two"):

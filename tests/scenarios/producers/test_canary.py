@@ -58,7 +58,7 @@ def test_values_and_clients_appear_nowhere(broker, topic_prefix, tmp_path, caplo
             topic=topic,
             partitions=2,
             data_dir=tmp_path,
-            block_milliseconds=30_000,
+            block_milliseconds=60_000,
         )
         with Producer(config) as producer:
             for allowance in allowances:

@@ -23,6 +23,7 @@ def leave_damaged_buffer(path):
     store.close()
 
 
+@pytest.mark.slow
 def test_damaged_buffer_does_not_block_producers(make, kafka, tmp_path, caplog):
     first = make(pack_seconds=600)
     assert first.report(NAME, VALUE, None) == Receipt(stored=1)

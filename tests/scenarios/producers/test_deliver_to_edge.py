@@ -37,7 +37,7 @@ def sender(site: EdgeSite, tmp_path: Path) -> Deployment:
 
 
 def producer_of(sender: Deployment, **changed) -> Producer:
-    config = producer_config(load(sender.folder / "deniable.yaml", environment={}), block_milliseconds=30_000)
+    config = producer_config(load(sender.folder / "deniable.yaml", environment={}), block_milliseconds=60_000)
     return Producer(replace(config, timing=QUICK, **changed))
 
 
@@ -107,7 +107,7 @@ from pathlib import Path
 from deploy.config.file import load
 from deploy.config.producer import producer_config
 from producers.producer import Producer
-config = producer_config(load(Path(sys.argv[1]), environment={}), block_milliseconds=30_000)
+config = producer_config(load(Path(sys.argv[1]), environment={}), block_milliseconds=60_000)
 producer = Producer(replace(config, pack_reports=20))
 while True:
     print(producer.report("carrier", ["AA"] * 100, None).stored, flush=True)

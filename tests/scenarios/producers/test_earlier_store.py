@@ -99,4 +99,4 @@ def _config(folder: Path, values: str, change: tuple[str, str] = ("", "")) -> Pr
     assert text.count(before) == 1
     text = text.replace(before, f"{before}, values: {values}").replace(*change)
     (folder / "deniable.yaml").write_text(text)
-    return producer_config(load(folder / "deniable.yaml", environment={}))
+    return producer_config(load(folder / "deniable.yaml", environment={}), block_milliseconds=60_000)

@@ -47,7 +47,7 @@ def config(broker, topic, tmp_path):
             "topic": topic,
             "partitions": PARTITIONS,
             "data_dir": tmp_path,
-            "block_milliseconds": 30_000,
+            "block_milliseconds": 60_000,
         }
         return ProducerConfig(**given | options)
 
@@ -161,7 +161,7 @@ from producers.config import ProducerConfig
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 away = Producer(ProducerConfig(
     allowances=(Allowance(carrier, None),), bootstrap_servers=sys.argv[1], topic=sys.argv[2], partitions=3,
-    data_dir=Path(sys.argv[3]), connect_seconds=0.3, block_milliseconds=10_000,
+    data_dir=Path(sys.argv[3]), connect_seconds=0.3, block_milliseconds=60_000,
     timing=ProducerTiming(retry=(0.1,)),
 ))
 began = time.monotonic()
@@ -207,7 +207,7 @@ from producers.config import ProducerConfig
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 producer = Producer(ProducerConfig(
     allowances=(Allowance(carrier, None),), bootstrap_servers=sys.argv[1], topic=sys.argv[2], partitions=3,
-    data_dir=Path(sys.argv[3]), block_milliseconds=10_000,
+    data_dir=Path(sys.argv[3]), block_milliseconds=60_000,
 ))
 producer.report("carrier", ["AA"] * 5, None)
 producer.flush()

@@ -55,7 +55,7 @@ def test_too_large_pack_waits_for_a_greater_limit(secured_broker, topic_prefix, 
             partitions=1,
             data_dir=tmp_path,
             pack_reports=LARGE,
-            block_milliseconds=30_000,
+            block_milliseconds=60_000,
         )
         limit(broker, topic, 1000)
         producer = Producer(config)

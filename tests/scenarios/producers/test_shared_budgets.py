@@ -57,7 +57,7 @@ def pod(broker, topic, folder, url):
         budget_store=BudgetDatabase(url),
         pack_reports=15,
         pack_seconds=0.05,
-        block_milliseconds=10_000,
+        block_milliseconds=60_000,
     )
 
 

@@ -46,7 +46,7 @@ def make(monkeypatch, tmp_path):
                 partitions=4,
                 data_dir=next(folders),
                 pack_seconds=3600,
-                block_milliseconds=20_000,
+                block_milliseconds=60_000,
             )
         )
 
@@ -219,7 +219,7 @@ def test_handler_may_interrupt_the_first_draw(what):
     At every step of the first draw, a child draws again, like a handler.
     """
     which = str(["counter", "chained", "blockwise"].index(what))
-    run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=60, check=False)
+    run = subprocess.run([sys.executable, "-c", FIRST_DRAWS, which], timeout=280, check=False)
     assert run.returncode == 0
 
 
@@ -265,7 +265,7 @@ for turn in range(1 if sys.argv[3] == "report" else 15):
     producer = Producer(ProducerConfig(
         allowances=(Allowance(latency, None),), bootstrap_servers="127.0.0.1:9092", topic="reports",
         partitions=4, data_dir=pathlib.Path(sys.argv[1], str(turn)), pack_seconds=0.01,
-        block_milliseconds=20_000,
+        block_milliseconds=60_000,
     ))
     later()
     try:

@@ -1,12 +1,10 @@
-"""A call to `record` takes microseconds while the store is locked by another process and Kafka is away."""
+"""A call to `record` waits for nothing while the store is locked by another process and Kafka is away."""
 
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 
-import numpy as np
 import pytest
 from kafka.errors import KafkaTimeoutError
 
@@ -47,18 +45,13 @@ def locked(tmp_path):
 
 
 def test_call_does_not_wait_for_store_or_kafka(make, kafka, locked):
-    """99 % of the calls take less than a millisecond; on an idle machine, less than 20 microseconds."""
+    """All return before anything could be stored. How long each takes is measured by make bench-recording."""
     kafka.refuses = KafkaTimeoutError("no metadata")
     target = make()
     release = locked()
     target.record("latency", 5)
-    took = np.zeros(CALLS)
-    for number in range(CALLS):
-        began = time.perf_counter()
+    for _ in range(CALLS):
         target.record("latency", 5)
-        took[number] = time.perf_counter() - began
-    assert np.quantile(took, 0.99) < 0.001
-    assert np.median(took) < 0.0002
     assert target.counters().stored == {}
     release()
     kafka.refuses = None
@@ -67,17 +60,13 @@ def test_call_does_not_wait_for_store_or_kafka(make, kafka, locked):
 
 
 def test_full_buffer_does_not_slow_calls(make, kafka, locked, monkeypatch):
-    """Nor may memory grow: what has no room is dropped and counted."""
+    """Nor may memory grow: what has no room is dropped and counted, and no call waits as `report` does."""
     monkeypatch.setattr(submission_queue, "QUEUE_BYTES", 10_000)
     target = make()
     release = locked()
-    calls, took = 4 * MOST_EVENTS, []
-    for number in range(calls):
-        began = time.perf_counter()
+    calls = 4 * MOST_EVENTS
+    for _ in range(calls):
         target.record("latency", 5)
-        if number % 10 == 0:
-            took.append(time.perf_counter() - began)
-    assert np.quantile(took, 0.99) < 0.001
     dropped = target.counters().dropped["latency"]
     assert dropped > 0
     release()

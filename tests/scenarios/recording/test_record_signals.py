@@ -40,7 +40,7 @@ def make(monkeypatch, tmp_path):
                 partitions=4,
                 data_dir=next(folders),
                 pack_seconds=3600,
-                block_milliseconds=20_000,
+                block_milliseconds=60_000,
             )
         )
 
@@ -248,7 +248,7 @@ def interrupt(*_):
 signal.signal(signal.SIGALRM, interrupt)
 producer = Producer(ProducerConfig(
     allowances=FREE, bootstrap_servers="127.0.0.1:9092", topic="reports", partitions=4,
-    data_dir=pathlib.Path(sys.argv[1]), pack_seconds=0.01, block_milliseconds=20_000,
+    data_dir=pathlib.Path(sys.argv[1]), pack_seconds=0.01, block_milliseconds=60_000,
 ))
 later()
 ends = time.monotonic() + 3

@@ -34,7 +34,7 @@ def make(kafka, tmp_path):
     def make_one(*allowances, **options):
         options = {
             "pack_seconds": NEVER,
-            "block_milliseconds": 30_000,
+            "block_milliseconds": 60_000,
             "data_dir": tmp_path,
             "timing": QUICK,
             **options,

@@ -74,6 +74,7 @@ def test_charges_of_several_connections_never_exceed_the_limit(database, charges
     assert spent.lifetime_reports == min(allowed, 10)
 
 
+@pytest.mark.slow
 def test_rolled_back_charge_leaves_nothing(charges):
     with suppress(KeyError), charges.store.transaction():
         charges.spending.charge("answers", clients_of([1]), np.array([window_of(NOON)]), NOON)

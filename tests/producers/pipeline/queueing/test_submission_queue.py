@@ -34,7 +34,7 @@ def test_queue_is_bounded_in_bytes():
     assert queue.put(submission(5), 0)
     started = time.monotonic()
     assert not queue.put(submission(1), 0.05)
-    assert 0.05 <= time.monotonic() - started < 5
+    assert time.monotonic() - started >= 0.05
     queue.take(0)
     assert queue.put(submission(QUEUE_BYTES + 1), 0)  # an empty queue accepts an item of any size
 
@@ -49,13 +49,12 @@ def test_freed_room_releases_waiting_callers():
 
 
 def test_take_waits_for_an_item_or_wake():
+    """Without them the test reaches its time limit."""
     queue = SubmissionQueue()
     for act in (lambda: queue.put(FlushRequest(), 0), queue.wake):
         timer = threading.Timer(0.02, act)
-        started = time.monotonic()
         timer.start()
-        queue.take(10)
-        assert time.monotonic() - started < 5
+        queue.take(600)
         timer.join()
     assert queue.take(0.01) == []
 

@@ -119,6 +119,7 @@ def test_any_answer_has_a_verdict(status, body, later):
     assert isinstance(verdict, Later) or (verdict == Taken()) == (status == 204)
 
 
+@pytest.mark.slow
 @given(
     content=st.recursive(
         st.none() | st.integers() | st.text(max_size=9), lambda each: st.lists(each) | st.dictionaries(

@@ -28,7 +28,7 @@ storing_thread.connect = lambda *where: kafka.connect(*where)
 folder = pathlib.Path(sys.argv[1])
 config = ProducerConfig(
     allowances=FREE, bootstrap_servers="127.0.0.1:9092", topic="reports", partitions=4, data_dir=folder,
-    pack_seconds=3600, block_milliseconds=30_000, timing=ProducerTiming(retry=(0.01,)),
+    pack_seconds=3600, block_milliseconds=60_000, timing=ProducerTiming(retry=(0.01,)),
 )
 
 def record(count, first=0, producer=None):
