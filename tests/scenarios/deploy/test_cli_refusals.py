@@ -37,8 +37,8 @@ def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -
     assert lines[0].startswith("10000 reports ")
     assert lines[1].startswith("Error: line 10002 of the input: ")
 
-    some = invoke(
-        deployment, *clients, given=b"carrier,who\n" + b"".join(b"AA,%d\n" % n for n in range(10)) + b"AA,\n"
+    some = deployment.run(
+        *clients, given=b"carrier,who\n" + b"".join(b"AA,%d\n" % n for n in range(10)) + b"AA,\n"
     )
     assert (some.returncode, some.stdout) == (0, "")
     assert "; 1 line " in some.stderr
