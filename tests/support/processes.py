@@ -21,3 +21,10 @@ def wait_until(happens: Callable[[], bool], seconds: float = 120.0) -> bool:
             return True
         time.sleep(0.02)
     return happens()
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the ids of a process's children, and of theirs, now."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    children = {int(child) for each in threads for child in each.read_text().split()}
+    return children.union(*map(descendants, children))
