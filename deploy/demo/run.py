@@ -46,6 +46,7 @@ WORKERS = 2
 STREAM_SECONDS = {True: 25.0, False: 60.0}  # with --once, and watched in a terminal
 VERDICT_SECONDS = 40.0
 REFRESH_SECONDS = 1.0
+STALLED_SECONDS = 60.0  # without a further count, after all was sent: some reports came too late
 BLOCK_MILLISECONDS = 30_000.0  # the demo has nothing else to do meanwhile
 PROGRESS_SECONDS = 5.0
 
@@ -132,12 +133,16 @@ class Demo:
     async def _show(self, stream: DemoStream, following: list[asyncio.Task[None]]) -> None:
         addresses = [f"live page: {self.pages[0]}", f"metrics: {self.pages[0]}metrics"]
         live = Live(console=self.console, auto_refresh=False, screen=False)
-        shown_at = 0.0
+        shown_at, counted, counted_at = 0.0, 0, time.monotonic()
         with live if self.console.is_terminal else ExitStack():
             while not (stream.finished and self._counted() >= stream.accepted()):
                 await asyncio.sleep(REFRESH_SECONDS)
                 self._check_alive(stream, following)
-                flights, counted = len(self.flights.carriers), self._counted()
+                flights, before, counted = len(self.flights.carriers), counted, self._counted()
+                if counted > before or not stream.finished:
+                    counted_at = time.monotonic()
+                elif time.monotonic() - counted_at > STALLED_SECONDS:
+                    return  # the verdict names what is missing
                 sent = f"{stream.sent:,} of {flights:,} flights sent"
                 status = f"{sent}, {counted:,} reports counted (canary included)"
                 if self.console.is_terminal:

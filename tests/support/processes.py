@@ -169,3 +169,10 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the ids of a process's children, and of theirs, now."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    children = {int(child) for each in threads for child in each.read_text().split()}
+    return children.union(*map(descendants, children))

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from deploy.broker.locked_folder import HeldFolder
+from tests.support.processes import wait_until
 
 MARK = "DENIABLE_TEST_MARK"
 START_SECONDS = 120
-ONCE_SECONDS = 150  # 90 s on an idle machine; here other tests may run beside it
+ONCE_SECONDS = 280  # 90 s on an idle machine; here other tests may run beside it
 
 Starter = Callable[..., "subprocess.Popen[str]"]
 
@@ -46,7 +47,7 @@ def folder_of(mark: str) -> Path:
     raise AssertionError("no worker runs")
 
 
-def wait_until_gone(mark: str, seconds: float = 15) -> list[int]:
+def wait_until_gone(mark: str, seconds: float = 60) -> list[int]:
     """What still runs after a while; empty as soon as nothing does."""
     deadline = time.monotonic() + seconds
     while (running := marked(mark)) and time.monotonic() < deadline:
@@ -84,14 +85,7 @@ def start_demo(kafka_jars: None, mark: str, tmp_path: Path) -> Iterator[Starter]
         demo.communicate()
 
 
-def wait_for_workers(mark: str) -> None:
-    """Wait until the demo, its broker and its two workers run."""
-    deadline = time.monotonic() + START_SECONDS
-    while len(marked(mark)) < 4:
-        assert time.monotonic() < deadline, "the demo did not start its workers"
-        time.sleep(0.2)
-
-
+@pytest.mark.nightly
 @pytest.mark.broker
 def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) -> None:
     """All flights through the whole path: exact, with honest intervals, and `demo: ok` as the last line."""
@@ -112,17 +106,25 @@ def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) 
     "number",
     [
         pytest.param(signal.SIGKILL, marks=pytest.mark.nightly),
-        signal.SIGINT,
+        pytest.param(signal.SIGINT, marks=pytest.mark.all),
         pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
     ],
 )
-def test_it_leaves_nothing_running(
+def test_it_opens_the_try_page_and_leaves_nothing_running(
     start_demo: Starter, mark: str, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Killed, interrupted or asked to end in the middle: broker and workers go too."""
-    demo = start_demo()
-    wait_for_workers(mark)
-    time.sleep(2)
+    """In the browser that the person has chosen; killed, interrupted or asked to end, all processes end."""
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(0o755)
+    demo = start_demo("--browser", BROWSER=f"{browser} %s")
+    assert wait_until(lambda: opened.exists() or demo.poll() is not None, START_SECONDS)
+    assert demo.poll() is None, (tmp_path / "stderr").read_text()
+    address = opened.read_text().strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/try", address)
+    with closing(HTTPConnection(address.split("/")[2], timeout=60)) as connection:
+        connection.request("GET", "/try")
+        assert b"<title>" in connection.getresponse().read()
     folder = folder_of(mark)
     assert (folder / "secret").stat().st_mode & 0o777 == 0o600
     demo.send_signal(number)
@@ -135,26 +137,3 @@ def test_it_leaves_nothing_running(
         assert folder.is_dir()
         HeldFolder().release()  # as the next demo or broker does
     assert not folder.exists()
-
-
-@pytest.mark.all
-@pytest.mark.broker
-def test_browser_opens_the_try_page(start_demo: Starter, mark: str, tmp_path: Path) -> None:
-    """With the browser that the person has chosen; Ctrl-C ends the demo."""
-    opened, browser = tmp_path / "opened", tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" >{opened}.new && mv {opened}.new {opened}\n')
-    browser.chmod(0o755)
-    demo = start_demo("--browser", BROWSER=f"{browser} %s")
-    deadline = time.monotonic() + START_SECONDS
-    while not opened.exists():
-        assert demo.poll() is None, (tmp_path / "stderr").read_text()
-        assert time.monotonic() < deadline, (tmp_path / "stderr").read_text()
-        time.sleep(0.2)
-    address = opened.read_text().strip()
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/try", address)
-    with closing(HTTPConnection(address.split("/")[2], timeout=30)) as connection:
-        connection.request("GET", "/try")
-        assert b"<title>" in connection.getresponse().read()
-    demo.send_signal(signal.SIGINT)
-    assert demo.wait(timeout=120) == 130
-    assert wait_until_gone(mark) == []

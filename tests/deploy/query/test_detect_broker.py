@@ -8,14 +8,12 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
 from aggregator.records.final_window import FinalWindow, encode_pages
 from aggregator.records.window_counts import WindowCounts
 from bench.poisoning.forgeries import SeededWords, krr_window, rappor_window
 from deploy.config.file import load
-from deploy.query.detectors.detect import detect
 from estimators.mechanisms.hashing.bloom_filter import bloom_rows
 from producers import wire
 from producers.randomization.randomizers import instantaneous, permanent
@@ -65,16 +63,10 @@ def deployment(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Deploym
     return made
 
 
-def run(deployment: Deployment, *arguments: str) -> Result:
-    options = [*arguments, "--config", str(deployment.folder / "deniable.yaml")]
-    return CliRunner().invoke(detect, options, standalone_mode=False)
-
-
 def answer(deployment: Deployment, status: int, *arguments: str) -> dict[str, dict[str, object]]:
-    ended = run(deployment, *arguments, "--json")
+    ended = deployment.run("detect", *arguments, "--json")
+    assert ended.returncode == status, ended.stderr
     shown = json.loads(ended.stdout)
-    # The runner gives what a command returns; the command line makes the status of it.
-    assert ended.return_value == status, ended.output
     assert (shown["version"], shown["rate"]) == (1, 0.001)
     assert shown["coverage"]["windows"] == shown["coverage"]["expected"]
     return {each.pop("detector"): each for each in shown["findings"]}
@@ -108,20 +100,17 @@ def test_people_get_sentences(deployment: Deployment) -> None:
     )
     assert lines[-2].endswith(" runs")
     assert re.fullmatch(r"  window_start=2023-11-14T22:13:28Z: (less than )?1 of [0-9,^]+", lines[-1])
-    assert "warning: place allows 100 reports" in run(deployment, "place", *PERIOD).stderr
+    assert "warning: place allows 100 reports" in deployment.run("detect", "place", *PERIOD).stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "option"),
-    [
+def test_wrong_use_is_reported(deployment: Deployment) -> None:
+    """Before anything connects."""
+    for arguments, option in (
         (("carrier", *PERIOD, "--reports", "5"), "--reports"),
         (("carrier", "--from", "noon"), "--from"),
         (("carrier", "--from", "0", "--to", str(START)), "period"),
         (("carrier", *PERIOD, "--rate", "0"), "--rate"),
-    ],
-)
-def test_wrong_use_is_reported(deployment: Deployment, arguments: tuple[str, ...], option: str) -> None:
-    """Before anything connects."""
-    ended = deployment.run("detect", *arguments)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert option in ended.stderr.splitlines()[-1]
+    ):
+        ended = deployment.run("detect", *arguments)
+        assert (ended.returncode, ended.stdout) == (2, ""), arguments
+        assert option in ended.stderr.splitlines()[-1], arguments

@@ -4,9 +4,7 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
-import time
+import socket
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,7 +14,9 @@ import pytest
 
 from deploy.broker.child_processes import stop
 from deploy.broker.ports import free_port
+from tests.support import commands
 from tests.support.deploy.dev_process import Dev
+from tests.support.deployments import COMMAND_SECONDS
 from tests.support.messages import PinMessages
 from tests.support.processes import state_of, wait_until
 
@@ -39,22 +39,7 @@ def dev(tmp_path: Path, environment: Mapping[str, str], kafka_jars: None) -> Ite
     stop([running.process], 60)
 
 
-@pytest.mark.broker
-def test_interrupt_ends_all_and_a_second_start_continues(
-    dev: Dev, tmp_path: Path, environment: Mapping[str, str]
-) -> None:
-    assert "created the topics" in dev.output()
-    children = dev.children()
-    assert len(children) == 2
-    os.kill(dev.process.pid, signal.SIGINT)
-    assert dev.process.wait(60) == 130
-    assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
-    again = Dev(tmp_path, environment)
-    assert "created the topics" not in again.output()
-    stop([again.process], 60)
-
-
-@pytest.mark.all
+@pytest.mark.nightly
 @pytest.mark.broker
 def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     dev: Dev, tmp_path: Path, environment: Mapping[str, str]
@@ -73,32 +58,35 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
 
 @pytest.mark.all
 @pytest.mark.broker
-def test_edge_and_relay_run_with_it_and_an_edit_reaches_them(
+def test_a_second_start_continues_with_edge_and_relay_and_an_edit_reaches_them(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None
 ) -> None:
+    """Ctrl-C ends all processes of the first, the loss of one those of the second."""
     file = tmp_path / "deniable.yaml"
     collections = FILE.replace("grace_seconds: 5", "grace_seconds: 15")
     file.write_text("edge: {}\nrelay: {delivery_seconds: 2}\n" + collections)
     both = Dev(tmp_path, environment)
+    assert "created the topics" in both.output()
     children = both.children()
     assert len(children) == 4
     assert re.search(
         r"^uploads: http://127.0.0.1:\d+/v1/reports\npublic key: .{44}\ntry it: ", both.output(), re.M
     )
-    began = time.monotonic()
     os.kill(both.process.pid, signal.SIGINT)
-    assert both.process.wait(60) == 130
-    assert time.monotonic() - began < 15
+    assert both.process.wait(120) == 130
     assert "Traceback" not in both.output()
     assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
     file.write_text("edge: {}\nrelay: {delivery_seconds: 3}\n" + collections)
     again = Dev(tmp_path, environment)
+    children = again.children()
+    assert "created the topics" not in again.output()
     settings = [each for each in inspected(tmp_path, environment) if each["kind"] == "settings"]
     assert [each["collections"][0]["grace_seconds"] for each in settings][-1] == 12
-    relay = next(pid for pid in again.children() if "\0relay\0" in Path(f"/proc/{pid}/cmdline").read_text())
+    relay = next(pid for pid in children if "\0relay\0" in Path(f"/proc/{pid}/cmdline").read_text())
     os.kill(relay, signal.SIGKILL)
-    assert again.process.wait(60) == 1
+    assert again.process.wait(120) == 1
     assert "Error: the relay was ended by signal 9; " in again.output()
+    assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
 
 
 def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
@@ -106,13 +94,15 @@ def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
     found: list[Any] = []
 
     def is_followed() -> bool:
-        command = [sys.executable, "-P", "-m", "deploy", "inspect", "uploads", "--partition", "0"]
-        run = {**os.environ, **environment, "PYTHONPATH": os.getcwd()}
-        done = subprocess.run(command, cwd=folder, env=run, capture_output=True, text=True, check=True)
+        with pytest.MonkeyPatch.context() as patched:
+            for name, value in environment.items():
+                patched.setenv(name, value)
+            done = commands.run(("inspect", "uploads", "--partition", "0"), folder, b"", COMMAND_SECONDS)
+        assert done.returncode == 0, done.stderr
         found[:] = map(json.loads, done.stdout.splitlines())
         return len({each["revision"] for each in found if each["kind"] == "settings"}) == 2
 
-    assert wait_until(is_followed, 30)
+    assert wait_until(is_followed)
     return found
 
 
@@ -144,54 +134,39 @@ def test_files_of_the_folder_are_not_run(
 
 
 def refused(folder: Path, environment: Mapping[str, str], *options: str, status: int = 1) -> str:
-    command = [sys.executable, "-m", "deploy", "dev", *options]
-    run = {**os.environ, **environment, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run(command, cwd=folder, env=run, capture_output=True, text=True, check=False)
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in environment.items():
+            patched.setenv(name, value)
+        done = commands.run(("dev", *options), folder, b"", COMMAND_SECONDS)
     assert done.returncode == status
     assert done.stderr.count("\n") == 1
     return done.stderr
 
 
-@pytest.mark.all
 @pytest.mark.slow
-def test_another_kafka_and_a_used_port_are_refused(
+def test_another_kafka_and_ports_that_cannot_be_used_are_refused(
     tmp_path: Path, environment: Mapping[str, str], pin_messages: PinMessages
 ) -> None:
+    """Before anything is started."""
     elsewhere = {
         "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": "broker.example:9092",
         "DENIABLE_KAFKA__ALLOW_PLAINTEXT": "true",
     }
     kafka = refused(tmp_path, {**environment, **elsewhere})
-    with subprocess.Popen(
-        [sys.executable, "-c", LISTEN], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
-    ) as listener:
-        assert listener.stdout is not None
-        port = listener.stdout.readline().strip()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
         used = {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{port}"}
         ports = {"Kafka's port is in use": refused(tmp_path, used)}
         ports["the page's port is in use"] = refused(tmp_path, environment, "--web-port", port)
-        assert not (tmp_path / ".deniable-dev").exists()  # nothing was started
-        listener.kill()
     next_port = str(int(port) + 1)
     said = {what: line.replace(port, "PORT").replace(next_port, "PORT + 1") for what, line in ports.items()}
     said["the file names another Kafka"] = kafka
     pin_messages({what: partial(str, line) for what, line in said.items()})
-
-
-@pytest.mark.slow
-def test_ports_must_differ(tmp_path: Path, environment: Mapping[str, str]) -> None:
     port = environment["DENIABLE_KAFKA__BOOTSTRAP_SERVERS"].partition(":")[2]
-    said = refused(tmp_path, environment, "--web-port", port, status=2)
-    assert said.startswith("Error: --web-port ")
-    assert port in said
+    twice = refused(tmp_path, environment, "--web-port", port, status=2)
+    assert twice.startswith("Error: --web-port ")
+    assert port in twice
     (tmp_path / "deniable.yaml").write_text("edge: {}\nrelay: {delivery_seconds: 2}\n" + FILE)
-    said = refused(tmp_path, environment, "--edge-port", "8321", status=2)
-    assert said.startswith("Error: --edge-port ")
-
-
-LISTEN = """
-import socket
-server = socket.create_server(("127.0.0.1", 0))
-print(server.getsockname()[1], flush=True)
-input()
-"""
+    twice = refused(tmp_path, environment, "--edge-port", "8321", status=2)
+    assert twice.startswith("Error: --edge-port ")
+    assert not (tmp_path / ".deniable-dev").exists()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import last_lines, spawn, stop
+from deploy.broker.child_processes import Child, last_lines, spawn, stop
 from deploy.broker.ports import free_port
 from tests.support.deploy.terminal import Terminal
 from tests.support.paths import REPOSITORY
-from tests.support.processes import wait_until
+from tests.support.processes import descendants, state_of, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -24,19 +25,27 @@ INIT, ENTER, CHECK, DEV, ENTER_AGAIN, PRODUCE, WATCH = COMMANDS
 SECONDS = 120
 
 
+Folder = tuple[Path, Mapping[str, str]]
+
+
 @pytest.fixture(scope="module")
-def folder(
-    kafka_jars: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, Mapping[str, str]]]:
+def dev() -> list[Child]:
+    """The running `dev`, once it is started."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def folder(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory, dev: list[Child]) -> Iterator[Folder]:
     """The folder that `init` made, beside a running `dev`, and the environment of its shells.
 
-    Only the ports differ from README, since other tests run meanwhile.
+    Only ports, and the time that a report may take, differ from README, since other tests run meanwhile.
     """
     above = tmp_path_factory.mktemp("five-minutes")
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}",
+        "DENIABLE_PRODUCER__BLOCK_MILLISECONDS": "60000",
     }
     made = run(INIT, (above, environment))
     assert made.returncode == 0, made.stderr
@@ -44,15 +53,15 @@ def folder(
     assert made.stdout.splitlines() == COMMANDS[1:]
     home = above / ENTER.removeprefix("cd ")
     log = above / "dev.log"
-    worker = spawn(["sh", "-c", f"exec {DEV} --web-port 0"], log, environment, home)
+    dev.append(spawn(["sh", "-c", f"exec {DEV} --web-port 0"], log, environment, home))
     try:
         assert wait_until(lambda: "Ctrl-C ends it" in last_lines(log, count=1000), SECONDS), last_lines(log)
         yield home, environment
     finally:
-        stop([worker], 60)
+        stop(dev, 60)
 
 
-def run(line: str, folder: tuple[Path, Mapping[str, str]]) -> "subprocess.CompletedProcess[str]":
+def run(line: str, folder: Folder) -> "subprocess.CompletedProcess[str]":
     home, environment = folder
     command = ["sh", "-c", line]
     return subprocess.run(
@@ -60,14 +69,12 @@ def run(line: str, folder: tuple[Path, Mapping[str, str]]) -> "subprocess.Comple
     )
 
 
-def test_readme_shows_the_file_that_init_writes(folder: tuple[Path, Mapping[str, str]]) -> None:
+def test_readme_shows_the_file_that_init_writes(folder: Folder) -> None:
     (shown,) = re.findall("```yaml\n(.*?)```", SECTION, re.DOTALL)
     assert shown in (folder[0] / "deniable.yaml").read_text()
 
 
-def test_values_of_a_file_become_a_final_estimate(
-    folder: tuple[Path, Mapping[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_of_a_file_become_a_final_estimate(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     home, environment = folder
     sent = run(PRODUCE, folder)
     assert sent.returncode == 0, sent.stderr
@@ -85,7 +92,7 @@ def test_values_of_a_file_become_a_final_estimate(
     assert abs(float(shown[1]) - 70) < 35
 
 
-def test_python_example_prints_what_it_says(folder: tuple[Path, Mapping[str, str]]) -> None:
+def test_python_example_prints_what_it_says(folder: Folder) -> None:
     code, _ = re.findall("```python\n(.*?)```", SECTION, re.DOTALL)
     (message,) = re.findall(r"# (Receipt\(.*\))", code)
     home, _environment = folder
@@ -94,7 +101,16 @@ def test_python_example_prints_what_it_says(folder: tuple[Path, Mapping[str, str
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{message}\n", "")
 
 
-def test_check_and_replay_answer_as_readme_says(folder: tuple[Path, Mapping[str, str]]) -> None:
+def test_check_and_replay_answer_as_readme_says(folder: Folder) -> None:
     checked = run(CHECK, folder)
     assert "one report: epsilon 2\n" in checked.stdout
     assert wait_until(lambda: "difference: 0" in run("deniable replay", folder).stdout, SECONDS)
+
+
+def test_ctrl_c_ends_dev_and_all_its_processes(folder: Folder, dev: list[Child]) -> None:
+    children = descendants(dev[0].pid)
+    assert len(children) == 2  # Kafka and a worker
+    dev[0].send_signal(signal.SIGINT)
+    assert dev[0].wait(SECONDS) == 130
+    assert wait_until(lambda: all(state_of(pid) == "Z" for pid in children))
+    assert "Traceback" not in last_lines(folder[0].parent / "dev.log", count=1000)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
@@ -51,17 +50,14 @@ def refusals(deployment: Deployment, *arguments: str) -> list[object]:
     return [line["report_offset"] for line in lines(deployment, "rejected", *arguments)]
 
 
-def test_all_committed_windows_are_reported(deployment: Deployment) -> None:
+def test_committed_records_are_reported_and_aborted_reports_are_shown(deployment: Deployment) -> None:
+    """An aborted pack counts, too: as malformed here."""
     reported = lines(deployment, "rejected")
     assert [line["report_offset"] for line in reported] == [0, 1, 2, 3, 4]
     assert {(line["partition"], line["kind"], line["reason"]) for line in reported} == {
         (1, "rejected", "duplicate")
     }
     assert [line["offset"] for line in reported] == [0, 2, 4, 6, 8]
-
-
-def test_aborted_reports_are_shown(deployment: Deployment) -> None:
-    """It counts too, as malformed here."""
     reported = lines(deployment, "reports")
     assert [(line["kind"], line["problem"]) for line in reported] == [("unreadable", "malformed")] * (
         REFUSALS + 1
@@ -82,18 +78,17 @@ def test_output_starts_at_tail_or_offset(deployment: Deployment) -> None:
     assert lines(deployment, "state", "--partition", "0")[0]["kind"] == "genesis"
 
 
-def test_unknown_partition_is_reported(deployment: Deployment) -> None:
+def test_unknown_partitions_and_absent_topics_are_reported(
+    deployment: Deployment, broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
     wrong = deployment.run("inspect", "rejected", "--partition", "2")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.endswith("Error: --partition must be in [0, 1], got 2\n")
-
-
-def test_a_topic_that_is_absent_is_reported(broker: str, topic_prefix: str, tmp_path: Path) -> None:
-    absent = Deployment(tmp_path, broker, topic_prefix).run("inspect", "counts")
+    other = Deployment(tmp_path, broker, topic_prefix)
+    absent = other.run("inspect", "counts")
     assert (absent.returncode, absent.stdout) == (1, "")
     assert absent.stderr.startswith(f"Error: topic {topic_prefix}counts ")
-    unasked = Deployment(tmp_path, broker, topic_prefix).run("inspect", "rejected-uploads")
-    assert unasked.stderr == (
+    assert other.run("inspect", "rejected-uploads").stderr == (
         f"Error: topic {topic_prefix}rejected-uploads is absent: the collection file has no section edge or "
         "relay; write relay: {} into it, then run deniable topics create\n"
     )
@@ -106,49 +101,25 @@ def write_estimate(deployment: Deployment, window_start: int) -> None:
         producer.send(topic, encode_estimate(made), key=made.key, partition=0).get(timeout=120)
 
 
-Watching = subprocess.Popen[bytes]
-
-
-@pytest.fixture
-def following(broker: str, topic_prefix: str, tmp_path: Path) -> Iterator[tuple[Deployment, Watching]]:
-    """A command that has printed one estimate and waits for the next."""
+def test_following_shows_new_records_and_ends_with_its_reader_or_a_signal(
+    broker: str, topic_prefix: str, tmp_path: Path
+) -> None:
     made = Deployment(tmp_path, broker, topic_prefix)
     made.create_topics()
     write_estimate(made, 60)
-    with made.piped("inspect", "estimates", "--follow") as process:
-        assert window_of(process) == 60
-        yield made, process
-
-
-def window_of(process: Watching) -> object:
-    assert process.stdout is not None
-    return json.loads(process.stdout.readline())["window_start"]
-
-
-def test_following_shows_new_records_and_ends_with_its_reader(
-    following: tuple[Deployment, Watching],
-) -> None:
-    deployment, process = following
-    for window in (120, 180):
-        write_estimate(deployment, window)
-        assert window_of(process) == window
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.wait(120) == 0
-    assert process.stderr.read() == b""
-
-
-@pytest.mark.parametrize(
-    ("number", "status", "message"), [(signal.SIGINT, 130, b"\n"), (signal.SIGTERM, 143, b"")]
-)
-def test_following_is_ended_by_a_signal(
-    following: tuple[Deployment, Watching], number: signal.Signals, status: int, message: bytes
-) -> None:
-    _, process = following
-    process.send_signal(number)
-    assert process.stderr is not None
-    assert (process.wait(120), process.stderr.read()) == (status, message)
+    follow = ("inspect", "estimates", "--follow")
+    with made.piped(*follow) as left, made.piped(*follow) as interrupted:
+        for window in (60, 120, 180):
+            for process in (left, interrupted):
+                assert process.stdout is not None
+                assert json.loads(process.stdout.readline())["window_start"] == window
+            write_estimate(made, window + 60)
+        interrupted.send_signal(signal.SIGINT)
+        assert left.stdout is not None
+        left.stdout.close()
+        for process, status, message in ((left, 0, b""), (interrupted, 130, b"\n")):
+            assert process.stderr is not None
+            assert (process.wait(120), process.stderr.read()) == (status, message)
 
 
 def test_people_get_lines_of_words(deployment: Deployment) -> None:
@@ -171,7 +142,7 @@ def on_a_terminal(deployment: Deployment, *arguments: str) -> str:
     try:
         command = [sys.executable, "-m", "deploy", *arguments]
         with open(theirs, "wb") as stdout:
-            subprocess.run(command, stdout=stdout, cwd=deployment.folder, timeout=60, check=True)
+            subprocess.run(command, stdout=stdout, cwd=deployment.folder, timeout=120, check=True)
         return read_to_end(ours)
     finally:
         os.close(ours)
