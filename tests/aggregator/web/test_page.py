@@ -194,9 +194,9 @@ def test_page_is_live_only_while_the_worker_is(
         assert style(shown, "fruit", "backgroundImage") == "none"
         set_clock(monkeypatch, FRESH + 11)
         shown.status("No new data since")
-        overdue = shown.section().locator(".overdue").inner_text()
-        assert overdue.startswith("No new data: a newer estimate was due at")
-        assert overdue.count("00:00:40 UTC") == 1
+        overdue = shown.section().locator(".overdue", has_text="No new data: a newer estimate was due at")
+        overdue.wait_for()
+        assert overdue.inner_text().count("00:00:40 UTC") == 1
         assert shown.section().locator(".badge").inner_text() == "Final"
         assert "gradient" in style(shown, "fruit", "backgroundImage")
         assert style(shown, "place", "backgroundImage") == "none"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -136,7 +137,7 @@ def visit(
     """
     tab.set_viewport_size(viewport)
     tab.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
-    shown = Watched(tab, address.partition("#")[0])
+    shown = Watched(tab, "{0.scheme}://{0.netloc}/".format(urlsplit(address)))
     tab.goto(address)
     try:
         yield shown

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.deployment import ClientLimits
-from tests.support.aggregator.browser import ENGLISH, chromium
+from tests.support.aggregator.browser import ENGLISH, SEEN_MILLISECONDS, chromium
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:
@@ -42,8 +42,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Close the browser before a file that begins without it: while it runs, asyncio.run refuses to run."""
-    if nextitem is None or (nextitem.path != item.path and not nextitem.get_closest_marker("browser")):
-        item.config.stash[_SHARED].close()
+    if nextitem is not None and (nextitem.path == item.path or "browser" in _fixtures_of(nextitem)):
+        return
+    item.config.stash[_SHARED].close()
+
+
+def _fixtures_of(item: pytest.Item) -> list[str]:
+    names: list[str] = getattr(item, "fixturenames", [])
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +62,7 @@ def browser(request: pytest.FixtureRequest) -> "Browser":
 def tab(browser: "Browser") -> Iterator["Page"]:
     """A tab of that browser for the tests of one file, which visit pages in turn."""
     with browser.new_context(**ENGLISH) as context:
+        context.set_default_timeout(SEEN_MILLISECONDS)
         yield context.new_page()
 
 

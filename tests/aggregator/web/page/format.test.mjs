@@ -26,8 +26,10 @@ test("percentages have the decimals that the narrowest interval needs", () => {
 });
 
 test("one of a kind is not a plural", () => {
-  assert.deepEqual([1, 0, 2000].map((number) => format.formatCount(number, "report")), ["1 report", "0 reports", "2,000 reports"]);
-  assert.deepEqual([1, 90, 60, 7200, 86_400].map(format.formatPeriod), ["1 second", "90 seconds", "1 minute", "2 hours", "1 day"]);
+  const reports = [1, 0, 2000].map((number) => format.formatCount(number, "report"));
+  assert.deepEqual(reports, ["1 report", "0 reports", "2,000 reports"]);
+  const periods = [1, 90, 60, 7200, 86_400].map(format.formatPeriod);
+  assert.deepEqual(periods, ["1 second", "90 seconds", "1 minute", "2 hours", "1 day"]);
 });
 
 test("times have the day and their zone", () => {
@@ -81,7 +83,7 @@ test("a budget of values that change states its condition", () => {
     const text = formatPrivacy(words, { per_window: 1, epsilon_any: null, budget });
     const [cost, said] = text.split(" Budget of a client: ");
     assert.equal(said, `ε = 12 at δ = 1e-6 in 1 day, which ${allowed}; 1 report a window.${shown}`);
-    assert.deepEqual([cost.includes("whose value stays the same"), cost.includes("is not hidden")], Array(2).fill(changes !== 0));
+    for (const part of ["whose value stays the same", "is not hidden"]) assert.equal(cost.includes(part), changes !== 0, part);
   }
 });
 
@@ -103,5 +105,7 @@ test("proposed periods are those that known windows cover", () => {
 test("periods in an address are read as they were written", () => {
   const periods = [[1, 20], [20, 300]];
   assert.deepEqual(parsePeriods(writePeriods(periods, 0.05)), { periods, rate: 0.05 });
-  for (const text of ["", "1/20,20/300", "1/20,20/300,0", "a/20,20/300,0.05", "1/20,20/300,0.05,1"]) assert.equal(parsePeriods(text), null, text);
+  for (const text of ["", "1/20,20/300", "1/20,20/300,0", "a/20,20/300,0.05", "1/20,20/300,0.05,1"]) {
+    assert.equal(parsePeriods(text), null, text);
+  }
 });

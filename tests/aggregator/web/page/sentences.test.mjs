@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import "./node_18.mjs";
 import { describeChanges, describeUnwatched } from "../../../../aggregator/web/page/changes.js";
 import { describeParts } from "../../../../aggregator/web/page/former/parts.js";
 import { questionOf } from "../../../../aggregator/web/page/headline.js";
@@ -27,7 +28,8 @@ test("a caption counts the values that are above zero", () => {
     "1 of 4 values is significantly above zero. Estimator: counts, corrected for the noise.",
     "2 of 4 values are significantly above zero. Estimator: counts, corrected for the noise.",
   ]);
-  assert.match(captionOf(estimate({ omitted: 1234 }), 2, 4), /^2 of 1,238 values are .* Left out: the 1,234 estimated lowest\./);
+  const left = captionOf(estimate({ omitted: 1234 }), 2, 4);
+  assert.match(left, /^2 of 1,238 values are .* Left out: the 1,234 estimated lowest\./);
 });
 
 test("values without an interval are named, and counted from the sixth on", () => {
@@ -54,7 +56,8 @@ test("an incomplete list is named, and what shows it", () => {
     [{ unlisted_texts: 1, unlisted_share: 0.1234 },
       "1 frequent text is not on it, with about 12.3\u00a0% of the reports; the listed shares are corrected for it"],
     [{ unlisted_texts: 2, unlisted_share: 0.1234 },
-      "2 frequent texts are not on it, with about 12.3\u00a0% of the reports together; the listed shares are corrected for them"],
+      "2 frequent texts are not on it, with about 12.3\u00a0% of the reports together; the listed shares are corrected for " +
+        "them"],
   ];
   for (const [diagnostics, reason] of rows) {
     const expected = ` The list is incomplete: ${reason}. deniable decode fruit tries other strings.`;
@@ -67,8 +70,10 @@ test("an incomplete list is named, and what shows it", () => {
 
 test("an empty list says what to do", () => {
   const captionFor = (diagnostics) => captionOf(estimate({ values: [], diagnostics }), 0, 0);
-  assert.equal(captionFor({}), "No candidates are listed, so no shares are estimated: deniable decode fruit --grow finds frequent texts.");
-  assert.equal(captionFor({ found_texts: 0 }), "No text is listed now; what growing finds is listed from the next window on.");
+  assert.equal(captionFor({}),
+    "No candidates are listed, so no shares are estimated: deniable decode fruit --grow finds frequent texts.");
+  assert.equal(captionFor({ found_texts: 0 }),
+    "No text is listed now; what growing finds is listed from the next window on.");
 });
 
 test("a question names what is counted", () => {
@@ -80,7 +85,7 @@ test("a question names what is counted", () => {
 });
 
 const RISE = {
-  value: "fig", since: T0 - 600, detected: T0, before: 0.2, after: 0.251, change: 0.051, low: 0.031, high: 0.071, partial: false,
+  value: "fig", since: T0 - 600, before: 0.2, after: 0.251, change: 0.051, low: 0.031, high: 0.071, partial: false,
 };
 
 function changesOf(changes, newest = {}) {
@@ -88,10 +93,10 @@ function changesOf(changes, newest = {}) {
 }
 
 test("changes of shares are sentences, the newest first", () => {
-  const fall = { ...RISE, value: "<b>kiwi</b>", since: T0 - 300, before: 0.4, after: 0.3, change: -0.1, low: -0.15, high: -0.05 };
+  const fall = { value: "<b>kiwi</b>", since: T0 - 300, before: 0.4, after: 0.3, change: -0.1, low: -0.15, high: -0.05 };
   assert.deepEqual(changesOf([RISE, fall]).map(([sentence]) => sentence), [
-    "The share of <b>kiwi</b> changed from 40.0\u00a0% to 30.0\u00a0% since Dec 31, 23:55:00 UTC: by −10.0 percentage points " +
-      "(95 % interval −15.0 to −5.0).",
+    "The share of <b>kiwi</b> changed from 40.0\u00a0% to 30.0\u00a0% since Dec 31, 23:55:00 UTC: by −10.0 percentage " +
+      "points (95 % interval −15.0 to −5.0).",
     "The share of fig changed from 20.0\u00a0% to 25.1\u00a0% since Dec 31, 23:50:00 UTC: by +5.1 percentage points " +
       "(95 % interval +3.1 to +7.1).",
     "While no share changes, there are at most 0.1 such alarms a year.",
@@ -140,8 +145,8 @@ test("collections whose changes are not looked for say so, and which command fin
       "deniable changes many finds those of a period."],
     [{ reason: "counters", use: "compare" }, "Changes of shares are looked for anew after a restart of the worker: former " +
       "windows have too many counters. deniable compare many finds which shares differ between two periods."],
-    [{ reason: "growth", use: "grow" }, "Changes of shares are not looked for here: the list of texts grows. deniable decode " +
-      "many --grow, for each of two periods, shows which texts were frequent then."],
+    [{ reason: "growth", use: "grow" }, "Changes of shares are not looked for here: the list of texts grows. deniable " +
+      "decode many --grow, for each of two periods, shows which texts were frequent then."],
   ];
   for (const [unwatched, expected] of rows) assert.equal(describeUnwatched({ name: "many", unwatched }), expected);
 });
@@ -164,7 +169,8 @@ test("windows that are not joined are said to be left out, and why", () => {
 
 test("a pair of few reports has no verdict", () => {
   const said = (independence) => verdictOf(independence, "carrier and origin depend on each other");
-  assert.equal(said({ degrees: 0, p_value: 1, rejected: false }), "Too few reports to test whether carrier and origin depend on each other.");
+  assert.equal(said({ degrees: 0, p_value: 1, rejected: false }),
+    "Too few reports to test whether carrier and origin depend on each other.");
   assert.equal(said({ degrees: 1, p_value: 0.00205, rejected: true }),
     "carrier and origin depend on each other (p = 0.00205, at a false-alarm rate of 5 %).");
   assert.equal(said({ degrees: 1, p_value: 0.7, rejected: false }),

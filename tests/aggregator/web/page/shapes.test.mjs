@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import "./node_18.mjs";
 import { scalesFor } from "../../../../aggregator/web/page/axis.js";
 import { formerValues } from "../../../../aggregator/web/page/former/values.js";
 import { changesOf, describeChange, readPoint, shapesOf } from "../../../../aggregator/web/page/history.js";
@@ -14,8 +15,8 @@ const SHARES = new Map([[-4, 0.4], [-3, 0.3], [-1, 0.2], [0, 0.5]]);
 /** A window so many before the one at T0. */
 function pointAt(step, share, fields = {}) {
   return readPoint({
-    window_start: T0 + 10 * step, window_end: T0 + 10 * step + 10, final: true, reports: 1000, values: ["apple", "fig"],
-    frequency: [share, 0.9 - share], low: [share - 0.1, 0.8 - share], high: [share + 0.1, 1 - share], other_parameters: null,
+    window_start: T0 + 10 * step, window_end: T0 + 10 * step + 10, final: true, reports: 1000, other_parameters: null,
+    values: ["apple", "fig"], frequency: [share, 0.9 - share], low: [share - 0.1, 0.8 - share], high: [share + 0.1, 1 - share],
     ...fields,
   });
 }
