@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from itertools import count
 
 import pytest
 
@@ -36,11 +37,18 @@ def body(revision, *entries):
     return json.dumps({"signed": signed, "signature": signature})
 
 
-def on_one_device(phases, module=BROWSER / "deniable.min.js", **options):
-    """Return how often each outcome came in each phase, and how many uploads wait: see scripts/budget.mjs."""
-    given = {"publicKey": KEY.public_key, "options": {"maxEpsilon": 20} | options, "phases": phases}
-    answer = json.loads(run("budget.mjs", str(module), given=json.dumps(given)))
-    return answer["found"], answer["queued"]
+def device(*phases, **options):
+    return {"options": {"maxEpsilon": 20} | options, "phases": phases}
+
+
+def on_devices(*devices, module=BROWSER / "deniable.min.js"):
+    """Return, for each device, how often each outcome came in each phase, and how many uploads wait.
+
+    See scripts/budget.mjs.
+    """
+    given = json.dumps({"publicKey": KEY.public_key, "devices": devices})
+    answers = json.loads(run("budget.mjs", str(module), given=given))
+    return [(answer["found"], answer["queued"]) for answer in answers]
 
 
 def a_day(epsilon):
@@ -72,22 +80,19 @@ TEXTS = [f"value {number}" for number in range(40)]
 
 def test_changing_values_stay_within_a_budget_with_changes():
     """40 values, 400 reports: a list without a number of reports is refused, one that has it is kept to."""
-    for values in (None, "any"):
-        phase = {
-            "body": body(1, listed(HASH, None, 10.0, values)),
-            "name": "c",
-            "values": TEXTS,
-            "reports": 400,
-        }
-        found, queued = on_one_device([phase])
-        assert found == [{"budget: any number of reports to c exceeds its budget": 400}]
-        assert queued == 0
     cost = Allowance(Collection("c", HASH, memoize=True, **WINDOW), None).epsilon
-    most = max(reports for reports in range(400) if cost(reports) <= 10)
-    phase = {"body": body(1, listed(HASH, most, 10.0, "any")), "name": "c", "values": TEXTS, "reports": 400}
-    ((counts,), queued) = on_one_device([phase])
-    assert counts == {"queued": most, "over_budget": 400 - most}
-    assert queued == most < 40
+    most = next(reports for reports in count() if cost(reports + 1) > 10)
+    phase = {"name": "c", "values": TEXTS, "reports": 400}
+    *without, with_number = on_devices(
+        *(
+            device(phase | {"body": body(1, listed(HASH, number, 10.0, values))})
+            for number, values in ((None, None), (None, "any"), (most, "any"))
+        )
+    )
+    refused = [{"budget: any number of reports to c exceeds its budget": 400}]
+    assert without == [(refused, 0)] * 2
+    assert with_number == ([{"queued": most, "over_budget": 400 - most}], most)
+    assert most < 40
 
 
 KRR_3 = LongitudinalKRR.from_epsilons(3, 2.0, 1.0)
@@ -143,35 +148,27 @@ def test_thief_of_the_key_gets_any_number_of_reports_without_max_budget(pin_mess
         "reports_per_window": OFTEN
     }
     phase = {"body": body(1, stolen), "name": "c", "values": [1], "reports": 1000}
-    assert on_one_device([phase], maxEpsilon=2) == ([{"queued": 1000}], 1000)
-    outcomes = set()
-    for allowed in (
-        8,
-        1e6,
-        {"c": 8},
-        {"epsilon": 8, "periodSeconds": DAY},
-        {"c": {"epsilon": 8, "periodSeconds": 1}},
-    ):
-        ((outcome,),), queued = on_one_device([phase], maxEpsilon=2, maxBudget=allowed)
-        assert queued == 0
-        outcomes.add(outcome)
+    bounds = [8, 1e6, {"c": 8}, a_day(8), {"c": {"epsilon": 8, "periodSeconds": 1}}]
+    unbounded, *bounded = on_devices(
+        device(phase, maxEpsilon=2), *(device(phase, maxEpsilon=2, maxBudget=each) for each in bounds)
+    )
+    assert unbounded == ([{"queued": 1000}], 1000)
+    assert [queued for _, queued in bounded] == [0] * len(bounds)
+    outcomes = {outcome for ((outcome,),), _ in bounded}
     pin_messages({"the list has no budget, or more than maxBudget": lambda: "\n".join(sorted(outcomes))})
 
 
 NO_PERIOD = {"epsilon": 8, "periodSeconds": 0}
 
 
-@pytest.mark.parametrize("allowed", [0, -1, "much", {}, {"other": 5}, [], True, {"c": NO_PERIOD}])
-def test_max_budget_that_is_no_number_allows_nothing(allowed):
-    phase = {
-        "body": body(1, listed(KRR.from_epsilon(3, 2.0), 4, 8.0)),
-        "name": "c",
-        "values": [1],
-        "reports": 2,
-    }
-    ((counts,), queued) = on_one_device([phase], maxBudget=allowed)
-    assert queued == 0
-    assert [each.split(":")[0] for each in counts] == ["budget"]
+def test_max_budget_that_is_no_number_allows_nothing():
+    first = body(1, listed(KRR.from_epsilon(3, 2.0), 4, 8.0))
+    phase = {"body": first, "name": "c", "values": [1], "reports": 2}
+    bounds = [0, -1, "much", {}, {"other": 5}, [], True, {"c": NO_PERIOD}]
+    found = on_devices(*(device(phase, maxBudget=each) for each in bounds))
+    for bound, ((counts,), queued) in zip(bounds, found, strict=True):
+        assert queued == 0, bound
+        assert [each.split(":")[0] for each in counts] == ["budget"], bound
 
 
 def test_max_budget_is_compared_with_what_the_list_allows(javascript):
@@ -232,22 +229,24 @@ def spent_on(phases):
     )
 
 
-def spent_by(seed, module=BROWSER / "deniable.min.js"):
-    """The cost of a thief's lists under a maxBudget of 8, within one period."""
-    lists = stolen_lists(seed, 8.0)
-    phases = [
-        {"body": each, "name": "c", "values": [0, 1, 2], "reports": 40, "seconds": 7} for _, each in lists
-    ]
-    found, _ = on_one_device(phases, module, maxBudget={"c": {"epsilon": 8, "periodSeconds": 3000 * DAY}})
-    queued = [counts.get("queued", 0) for counts in found]
-    return spent_on(zip((mechanism for mechanism, _ in lists), queued, strict=True))
+def spent_by_thieves(module=BROWSER / "deniable.min.js"):
+    """The cost of each thief's lists under a maxBudget of 8, within one period."""
+    lists = [stolen_lists(seed, 8.0) for seed in range(THIEVES)]
+    phase = {"name": "c", "values": [0, 1, 2], "reports": 40, "seconds": 7}
+    allowed = {"c": {"epsilon": 8, "periodSeconds": 3000 * DAY}}
+    devices = [device(*(phase | {"body": each} for _, each in own), maxBudget=allowed) for own in lists]
+    spent = []
+    for own, (found, _) in zip(lists, on_devices(*devices, module=module), strict=True):
+        queued = [counts.get("queued", 0) for counts in found]
+        spent.append(spent_on(zip((mechanism for mechanism, _ in own), queued, strict=True)))
+    return spent
 
 
-SEEDS = range(4)
+THIEVES = 4
 
 
 def test_no_lists_spend_more_than_max_budget():
-    spent = [spent_by(seed) for seed in SEEDS]
+    spent = spent_by_thieves()
     assert max(spent) <= 8
     assert max(spent) > 4  # and something is reported
 
@@ -264,7 +263,7 @@ def test_no_lists_spend_more_than_max_budget():
 )
 def test_spending_more_than_max_budget_is_found(tmp_path, file, right, wrong):
     copied = broken_sources(tmp_path, file, right, wrong)
-    assert max(spent_by(seed, copied / "deniable.js") for seed in SEEDS) > 8
+    assert max(spent_by_thieves(copied / "deniable.js")) > 8
 
 
 def test_max_budget_counts_what_was_reported_before_it_was_set():
@@ -276,8 +275,11 @@ def test_max_budget_counts_what_was_reported_before_it_was_set():
         "body": body(2, listed(KRR.from_epsilon(3, 1.1), 7, 50.0, period=30 * DAY)),
         "reports": 9,
     }
-    assert on_one_device([phase, bounded])[0] == [{"queued": 5}, {"queued": 3, "over_budget": 2}]
-    assert on_one_device([phase, stolen])[0] == [{"queued": 5}, {"queued": 2, "over_budget": 7}]
+    found = [counts for counts, _ in on_devices(device(phase, bounded), device(phase, stolen))]
+    assert found == [
+        [{"queued": 5}, {"queued": 3, "over_budget": 2}],
+        [{"queued": 5}, {"queued": 2, "over_budget": 7}],
+    ]
 
 
 def test_messages(javascript: Asked, pin_messages: PinMessages) -> None:

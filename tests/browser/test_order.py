@@ -102,15 +102,11 @@ WAIT = f"""async ([name, reports]) => {{
 
 
 @pytest.mark.parametrize("path", ["hidden", "flush", "reload", "online"])
-def test_order_in_chromium_is_random(browser, path):
+def test_order_in_chromium_is_random(tab, path):
     """Real requests of a real page, as they come to an edge: a hidden page, a flush, a reload, the timer."""
-    with (
-        app() as origin,
-        served(allow_origins=(origin,), allowances=allowances()) as edge,
-        browser.new_context() as context,
-    ):
-        context.set_default_timeout(30_000)
-        page, address = context.new_page(), f"http://127.0.0.1:{edge.port}"
+    page = tab
+    with app() as origin, served(allow_origins=(origin,), allowances=allowances()) as edge:
+        address = f"http://127.0.0.1:{edge.port}"
         kafka = edge.edge.kafka
         delay = {"hidden": 3600, "flush": 3600}.get(path, 0)
         options = {"maxDelaySeconds": delay, "sendOnLeave": path == "hidden"}
@@ -131,6 +127,7 @@ def test_order_in_chromium_is_random(browser, path):
         assert wait_until(lambda: len(kafka.uploads()) > REPORTS)
         if path in ("reload", "online"):
             assert wait_until(lambda: status(page)["queued"] == 0)
+        page.goto("about:blank")
     left = [",".join(map(str, decode_upload(each).upload_id)) for each in kafka.uploads()[1:]]
     order = [events.index(each) for each in dict.fromkeys(left)]
     assert len(order) == REPORTS

@@ -22,7 +22,7 @@ export function drawAxis(table, highest) {
 }
 
 /** From many ticks to two: multiples of 1, 2 or 5 x 10^i; then halves, or nothing between, of a round end. */
-function scalesFor(highest) {
+export function scalesFor(highest) {
   const magnitude = 10 ** Math.floor(Math.log10(highest));
   const fine = [0.2, 0.5, 1, 2].map((part) => part * magnitude).find((part) => highest <= 5 * part);
   const end = [1, 1.2, 1.6, 2, 3, 4, 6, 8, 10].map((part) => part * magnitude).find((part) => highest <= part);

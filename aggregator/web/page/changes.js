@@ -9,14 +9,26 @@ const LEAST_DIGITS = 1;
 const MOST_SHOWN = 10;
 const MOST_CHARACTERS = 60; // of a value in a sentence
 
+/** One line for each change, the newest first; no list while nothing changed. */
+export function drawChanges(list, event, isNumber) {
+  const lines = describeChanges(event, isNumber, list.closest(".collection"));
+  list.hidden = lines.length === 0;
+  while (list.children.length > lines.length) list.lastElementChild.remove();
+  lines.forEach(([found, now], index) => {
+    if (list.children.length === index) list.append(createLine());
+    const [sentence, figure] = list.children[index].children;
+    setText(sentence, found);
+    setText(figure, now);
+  });
+}
+
 /**
- * One line for each change, the newest first; no list while nothing changed. `range` has the least and the largest
- * figure that there can be: noise may take an estimate beyond. `newest`: figures of the newest final window by value.
+ * A sentence for each change, and its figure in the newest window. `range` has the least and the largest figure that
+ * there can be: noise may take an estimate beyond. `newest`: figures of the newest final window by value. Pure.
  */
-export function drawChanges(list, { a_year: aYear, changes, range, newest }, isNumber) {
+export function describeChanges({ a_year: aYear, changes, range, newest }, isNumber, section) {
   const within = (figure) => Math.min(range[1], Math.max(range[0], figure));
   const describe = isNumber ? describeMean : describeShare;
-  const section = list.closest(".collection");
   const lines = changes.slice(-MOST_SHOWN).toReversed().map((change) =>
     describe({ ...change, value: withDots(change.value, section) }, within, newest[change.value]));
   const rest = changes.length - lines.length;
@@ -26,14 +38,7 @@ export function drawChanges(list, { a_year: aYear, changes, range, newest }, isN
     const alarms = aYear === 1 ? "is at most 1 such alarm" : `are at most ${aYear} such alarms`;
     lines.push([`While ${constant}, there ${alarms} a year.`, ""]);
   }
-  list.hidden = lines.length === 0;
-  while (list.children.length > lines.length) list.lastElementChild.remove();
-  lines.forEach(([found, now], index) => {
-    if (list.children.length === index) list.append(createLine());
-    const [sentence, figure] = list.children[index].children;
-    setText(sentence, found);
-    setText(figure, now);
-  });
+  return lines;
 }
 
 function createLine() {
@@ -94,7 +99,12 @@ const INSTEAD = {
 };
 
 /** That changes are not looked for, or not wholly, why, and which command finds those of the past; else nothing. */
-export function drawUnwatched(paragraph, { name, unwatched }) {
-  paragraph.hidden = unwatched === null;
-  setText(paragraph, unwatched === null ? "" : `${UNWATCHED[unwatched.reason]} ${INSTEAD[unwatched.use](name)}`);
+export function drawUnwatched(paragraph, collection) {
+  const text = describeUnwatched(collection);
+  paragraph.hidden = text === "";
+  setText(paragraph, text);
+}
+
+export function describeUnwatched({ name, unwatched }) {
+  return unwatched === null ? "" : `${UNWATCHED[unwatched.reason]} ${INSTEAD[unwatched.use](name)}`;
 }

@@ -32,7 +32,7 @@ export function drawQuestion(section, { name, mechanism, values }) {
 }
 
 /** What the collection asks, in words of the answer. */
-function questionOf(mechanism, values) {
+export function questionOf(mechanism, values) {
   if (mechanism === "number") return `Distribution of a number, in ${formatCount(values, "step")}`;
   if (mechanism === "rappor-k-hot") return `Shares of reports that have each of ${formatCount(values, "value")}`;
   if (mechanism === "prefix-tree") return "Shares of texts";

@@ -51,7 +51,8 @@ function axisEndOf({ points, axisEnds }, value) {
   return highest > former || highest < 0.6 * former ? niceEnd(highest) : former;
 }
 
-function readPoint(
+/** A window that the worker sent, with its shares by value. Pure. */
+export function readPoint(
   { window_start, window_end, final, reports, values, frequency, low, high, unreliable = [], other_parameters: other },
 ) {
   const shares = new Map(values.map((value, index) => [
@@ -135,23 +136,29 @@ function drawPanel(panel, value, { root, points, axisEnds, digits }, chosen) {
     ".from": formatClock(points[0].start),
     ".to": formatClock(points.at(-1).start),
   });
+  const shapes = shapesOf(points, value, axisEnd, chosen);
+  const paths = pathsIn(panel.querySelector("svg"), shapes.length);
+  shapes.forEach((shape, index) => paths[index].setAttribute("d", shape));
+}
+
+/**
+ * What a panel draws, in this order: the intervals as an area, those of lone windows as marks, the line, the cursor at
+ * the chosen window, the changes of parameters, and the points of lone windows. Pure.
+ */
+export function shapesOf(points, value, axisEnd, chosen) {
   const runs = runsOf(points, value, axisEnd);
-  const [area, marks, line, cursor, changes, lone] = pathsIn(panel.querySelector("svg"), 6);
-  area.setAttribute("d", areaOf(runs));
-  marks.setAttribute("d", marksOf(runs));
-  line.setAttribute("d", lineOf(runs));
-  cursor.setAttribute("d", cursorOf(places(points)(chosen.start)));
-  changes.setAttribute("d", changesOf(points).map(([, { start }]) => cursorOf(places(points)(start))).join(""));
-  lone.setAttribute("d", pointsOf(runs));
+  const placeOf = places(points);
+  const changes = changesOf(points).map(([, { start }]) => cursorOf(placeOf(start))).join("");
+  return [areaOf(runs), marksOf(runs), lineOf(runs), cursorOf(placeOf(chosen.start)), changes, pointsOf(runs)];
 }
 
 /** Pairs of windows, one after the other, between which parameters changed. */
-function changesOf(points) {
+export function changesOf(points) {
   const pairs = points.slice(1).map((point, index) => [points[index], point]);
   return pairs.filter(([before, after]) => before.other?.fingerprint !== after.other?.fingerprint);
 }
 
-function describeChange([before, after]) {
+export function describeChange([before, after]) {
   const { difference, not_comparable: reason } = before.other ?? after.other;
   const which = before.other ? "before" : "since";
   return `Other parameters ${which} ${formatMoment(after.start)}: ${difference}.` +

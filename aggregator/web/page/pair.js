@@ -18,7 +18,8 @@ export function drawPair(root, { collection, pair }) {
   ], drawShares);
 }
 
-function verdictOf({ degrees, p_value, rejected }, dependence) {
+/** Whether the fields depend on each other, as a sentence. Pure. */
+export function verdictOf({ degrees, p_value, rejected }, dependence) {
   if (degrees === 0) return `Too few reports to test whether ${dependence}.`;
   const verdict = rejected ? dependence : `nothing shows that ${dependence}`;
   return `${verdict} (${formatPValue(p_value)}, at a false-alarm rate of 5 %).`;

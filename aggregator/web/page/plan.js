@@ -105,7 +105,7 @@ function drawColumn(root, column, { epsilon, std_error, detectable }, index) {
   setText(cell("detectables"), detectable[index] === null ? "none" : formatError(detectable[index]));
 }
 
-function formatError(share) {
+export function formatError(share) {
   if (share >= WHOLE) return "over 100 %";
   return `${formatPercent(share, Math.min(6, Math.max(1, 1 - Math.floor(Math.log10(100 * share)))))} %`;
 }

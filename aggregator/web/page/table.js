@@ -130,7 +130,8 @@ function unreached({ omitted }) {
   return omitted > 0 ? ` Not listed, so not found: the ${formatWhole(omitted)} estimated lowest.` : "";
 }
 
-function captionOf(estimate, significant, values) {
+/** The sentences above a table. Pure. */
+export function captionOf(estimate, significant, values) {
   const { collection, diagnostics, estimator, omitted } = estimate;
   if (values === 0 && omitted === 0) {
     return "found_texts" in (diagnostics ?? {})

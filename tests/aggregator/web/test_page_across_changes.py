@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ from aggregator.web.rollup_api import RollUps
 from analysis.comparison import check_comparable, compare_joined
 from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
-from tests.support.aggregator.browser import Watched, on_desk_and_phone, watched
+from tests.support.aggregator.browser import Watched, on_desk_and_phone, visit
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Page
 
 FORMER = replace(FRUIT, mechanism=KRR.from_epsilon(5, 1.0), values=("apple", "fig", "kiwi", "lime"))
 STRICT = replace(FRUIT, mechanism=KRR.from_epsilon(2, 1.0), values=("apple", "fig"), other=False)
@@ -94,21 +94,23 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         yield serving
 
 
-def ask(shown: Watched, text: str = "reports in ") -> None:
-    shown.status("Live")
-    shown.section().get_by_text("What are the shares over all windows so far?").click()
+def show(shown: Watched, text: str) -> list[str]:
+    """Ask for the shares so far; return what is said of their parts once `text` is said of the whole."""
     shown.section().locator(".so-far").get_by_role("button", name="Show", exact=True).click()
     shown.section().locator(".looks", has_text=text).wait_for()
+    return shown.section().locator(".parts li").all_inner_texts()
 
 
 @on_desk_and_phone
 def test_shares_so_far_are_joined_and_changes_are_said(
-    browser: "Browser", worker: Served, viewport: dict[str, int]
+    tab: "Page", worker: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, viewport: Any
 ) -> None:
     """The rows are those that the worker computes; each part says what changed, or why it is left out."""
     figures = expected()
-    with watched(browser, worker.address, viewport=viewport) as shown:
-        ask(shown)
+    with visit(tab, worker.address, viewport=viewport) as shown:
+        shown.status("Live")
+        shown.section().get_by_text("What are the shares over all windows so far?").click()
+        parts = show(shown, "reports in ")
         rows = shown.section().locator(".so-far tr[data-value]")
         rows.first.wait_for()
         intervals = {
@@ -116,11 +118,12 @@ def test_shares_so_far_are_joined_and_changes_are_said(
             for row in rows.all()
         }
         looks = shown.section().locator(".looks").inner_text()
-        parts = shown.section().locator(".parts li").all_inner_texts()
         caption = shown.section().locator(".so-far caption").inner_text()
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         assert violations(shown.page) == []
         shown.keep(f"so-far-joined-{viewport['width']}")
+        check_file(shown, tmp_path / "so_far.csv", figures)
+        check_what_is_left_out(shown, monkeypatch)
     assert looks.startswith("50,000 reports in 50 windows since Dec 31, 23:51:40 UTC. Look again")
     assert parts == [
         "Other parameters until Dec 31, 23:51:40 UTC: epsilon 1 to 2; only now: kiwi. Not comparable, so "
@@ -137,66 +140,45 @@ def test_shares_so_far_are_joined_and_changes_are_said(
         assert intervals[value] == f"{100 * low:.1f} – {100 * high:.1f}"
 
 
-def test_joined_rows_are_saved_as_csv(browser: "Browser", worker: Served, tmp_path: Path) -> None:
-    figures = expected()
-    with watched(browser, worker.address) as shown:
-        ask(shown)
-        with shown.page.expect_download() as found:
-            shown.section().locator(".so-far").get_by_role("button", name="Download CSV").click()
-        found.value.save_as(tmp_path / "so_far.csv")
-    with (tmp_path / "so_far.csv").open(newline="") as file:
+def check_file(shown: Watched, path: Path, figures: SharesAcrossChanges) -> None:
+    """The rows are saved as CSV with the figures of the worker, to the last digit."""
+    with shown.page.expect_download() as found:
+        shown.section().locator(".so-far").get_by_role("button", name="Download CSV").click()
+    found.value.save_as(path)
+    with path.open(newline="") as file:
         rows = [*csv.DictReader(file)]
     assert sorted(row["value"] for row in rows) == sorted(figures.values)
+    names = ("share", "low", "high", "low_all", "high_all", "std_error", "shared_std_error", "p_value")
     for row in rows:
         place = figures.values.index(row["value"])
-        for name in (
-            "share",
-            "low",
-            "high",
-            "low_all",
-            "high_all",
-            "std_error",
-            "shared_std_error",
-            "p_value",
-        ):
-            assert float(row[name]) == getattr(figures, name)[place]
+        for name in names:
+            assert float(row[name]) == getattr(figures, name)[place], (row["value"], name)
         assert int(row["parts_of_value"]) == figures.parts_of_value[place]
         assert row["differs"] == str(figures.differs[place]).lower()
 
 
-def test_windows_without_estimates_make_intervals_those_of_one_look(
-    browser: "Browser", worker: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def check_what_is_left_out(shown: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows without estimates make intervals those of one look; else the present shares are left."""
+
     async def join(*_: object) -> Joined:
         return joined(unread=7)
 
-    monkeypatch.setattr(past_windows, "join_windows", join)
-    with watched(browser, worker.address) as shown:
-        ask(shown, "at this look")
-        said = shown.section().locator(".parts li").all_inner_texts()
-        assert said[2].startswith(
-            "7 windows of other parameters were left out; deniable rollup --former joins"
-        )
-
-
-def test_estimates_that_cannot_be_read_leave_the_present_shares(
-    browser: "Browser", worker: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
     async def fail(*_: object) -> None:
         raise KafkaConnectionError("away")
 
+    monkeypatch.setattr(past_windows, "join_windows", join)
+    left_out = "7 windows of other parameters were left out; deniable rollup --former joins"
+    assert show(shown, "at this look")[2].startswith(left_out)
     monkeypatch.setattr(rollup_api, "read_former_estimates", fail)
-    with watched(browser, worker.address) as shown:
-        ask(shown, "30,000 reports in 30 windows")
-        assert shown.section().locator(".parts li").all_inner_texts() == [
-            "30 windows of other parameters were left out; deniable rollup --former joins what their counts "
-            "say. Not joined here: estimates under former parameters cannot be read within 60 s."
-        ]
+    assert show(shown, "30,000 reports in 30 windows") == [
+        "37 windows of other parameters were left out; deniable rollup --former joins what their counts "
+        "say. Not joined here: estimates under former parameters cannot be read within 60 s."
+    ]
 
 
-def test_values_of_the_former_list_have_a_history(browser: "Browser", worker: Served) -> None:
+def test_values_of_the_former_list_have_a_history(tab: "Page", worker: Served) -> None:
     """Lime is drawn behind the leading values, to the change and in a window that was counted under both."""
-    with watched(browser, worker.address) as shown:
+    with visit(tab, worker.address) as shown:
         panels = shown.section().locator(".panel")
         panels.filter(has_text="lime").wait_for()
         assert panels.all_inner_texts()[-1].startswith("lime")
@@ -213,16 +195,12 @@ def test_values_of_the_former_list_have_a_history(browser: "Browser", worker: Se
         assert "–" not in row.locator("td").last.inner_text()[:1]
 
 
-def test_window_under_former_parameters_is_not_said_to_be_lost(browser: "Browser", worker: Served) -> None:
-    with watched(browser, f"{worker.address}#fruit.window={T0 - 40}", refused=404) as shown:
-        shown.section().locator(".trouble", has_text="was counted under other parameters").wait_for()
-
-
-def test_comparison_of_former_windows_says_what_is_left_out(browser: "Browser", worker: Served) -> None:
-    """Both periods are of before the change: nothing can be compared, and the reason is given."""
+def test_former_windows_are_not_said_to_be_lost(tab: "Page", worker: Served) -> None:
+    """Of a comparison of two periods before the change, the reason why there is none is given."""
     between = f"{T0 - 7200}/{T0 - 3600},{T0 - 3600}/{T0 - 60},0.05"
-    with watched(browser, f"{worker.address}#fruit.compare={between}", refused=422) as shown:
+    with visit(tab, f"{worker.address}#fruit.window={T0 - 40}", refused=[404, 422]) as shown:
+        shown.section().locator(".trouble", has_text="was counted under other parameters").wait_for()
+        shown.page.evaluate(f"location.hash = 'fruit.compare={between}'")
         outcome = shown.section().locator(".outcome", has_text="No comparison")
         outcome.wait_for()
-        said = outcome.inner_text()
-    assert "1 window is of other parameters" in said
+        assert "1 window is of other parameters" in outcome.inner_text()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aggregator.browser import PICTURES, watched
+from tests.support.aggregator.browser import PICTURES
 from tests.support.aggregator.builders import T0
 from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.page.first_paint import load_times
@@ -19,7 +19,7 @@ from tests.support.aggregator.served import Served, set_clock
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 COLLECTIONS, FEW = 100, 3
 WINDOWS = 5
@@ -48,7 +48,6 @@ def ratio(seen: str, many: list[dict[str, float]], few: list[dict[str, float]]) 
     return min(load[seen] for load in many) / min(load[seen] for load in few)
 
 
-@pytest.mark.nightly
 def test_page_of_100_collections_is_seen_as_soon_as_that_of_three(browser: "Browser", worker: Served) -> None:
     """Each load is in a browser context without a cache; more of them are tried if some were disturbed.
 
@@ -68,23 +67,3 @@ def test_page_of_100_collections_is_seen_as_soon_as_that_of_three(browser: "Brow
     (PICTURES / "first_paint.json").write_text(json.dumps(many, indent=1))
     assert all(load["sections"] * 10 <= COLLECTIONS for load in many)
     assert not slow(), (many, few)
-
-
-def test_stream_of_few_collections_is_small(browser: "Browser", worker: Served) -> None:
-    """What the worker sends is that of the collections shown, not of all: 15 MB."""
-    with watched(browser, f"{worker.address}#collections=shop-042") as shown:
-        shown.section("shop-042").locator(".scale", has_text=f"The last {WINDOWS} windows").wait_for()
-        sent = shown.page.evaluate(
-            """async () => {
-              const answer = await fetch("api/events?collections=shop-042");
-              const reader = answer.body.getReader();
-              let bytes = 0;
-              for (;;) {
-                const idle = new Promise((resolve) => { setTimeout(resolve, 1000, { done: true }); });
-                const { done, value } = await Promise.race([reader.read(), idle]);
-                if (done) return bytes;
-                bytes += value.length;
-              }
-            }"""
-        )
-    assert 100_000 < sent < 400_000

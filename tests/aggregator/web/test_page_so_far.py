@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,19 +17,22 @@ from aggregator.history.share_sequences import ShareSequence
 from aggregator.history.window_reader import Joined
 from aggregator.records.window_counts import WindowCounts
 from aggregator.web import past_windows, rollup_api
+from aggregator.web.comparison_api import Comparer, Comparisons
 from aggregator.web.past_windows import PastWindows
 from aggregator.web.rollup_api import RollUps
+from analysis.comparison import check_comparable, compare_joined
 from estimators.collection import Collection, GrowthRule
 from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from tests.support.aggregator.browser import Watched, on_desk_and_phone, until, watched
+from tests.support.aggregator.browser import Watched, on_desk_and_phone, until, visit
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Page
 
 DAY = Period(T0 - 86_400, T0)
+QUESTION = "What are the shares over all windows so far?"
 
 
 def joined() -> Joined:
@@ -67,13 +70,12 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         yield serving
 
 
-def ask(shown: Watched) -> None:
-    """Open the part of the page and ask; wait for its rows."""
+def ask(shown: Watched, name: str = "fruit") -> Any:
+    """Open the part of the page and ask; return what is said then."""
     shown.status("Live")
-    shown.section().get_by_text("What are the shares over all windows so far?").click()
-    shown.section().locator(".so-far").get_by_role("button", name="Show", exact=True).click()
-    shown.section().locator(".looks", has_text="30,000 reports in 30 windows").wait_for()
-    shown.section().locator(".so-far tr[data-value]").first.wait_for()
+    shown.section(name).get_by_text(QUESTION).click()
+    shown.section(name).locator(".so-far").get_by_role("button", name="Show", exact=True).click()
+    return shown.section(name).locator(".looks")
 
 
 def intervals(shown: Watched) -> dict[str, str]:
@@ -84,81 +86,79 @@ def intervals(shown: Watched) -> dict[str, str]:
 
 @on_desk_and_phone
 def test_intervals_are_those_of_the_sequence(
-    browser: "Browser", worker: Served, viewport: dict[str, int]
+    tab: "Page", worker: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, viewport: Any
 ) -> None:
-    """Of the day that the newest final window ends; the switch shows those for all values."""
+    """Of the day that the newest final window ends; the switch shows those for all values.
+
+    Windows of other parameters without estimates are said to be left out; so is why there are no shares.
+    """
     expected = sequence()
-    with watched(browser, worker.address, viewport=viewport) as shown:
-        ask(shown)
+    with visit(tab, worker.address, viewport=viewport) as shown:
+        ask(shown).filter(has_text="30,000 reports in 30 windows").wait_for()
+        shown.section().locator(".so-far tr[data-value]").first.wait_for()
+        left_out = shown.section().locator(".parts li").all_inner_texts()
         single = intervals(shown)
+        check_file(shown, tmp_path, expected)
         shown.section().locator(".so-far").get_by_role("checkbox").check()
         together = intervals(shown)
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         assert violations(shown.page) == []
         shown.keep(f"so-far-{viewport['width']}")
+        check_too_few_reports(shown, monkeypatch)
     for place, value in enumerate(expected.values):
         of_one = (expected.low[place], expected.high[place])
         of_all = (expected.low_all[place], expected.high_all[place])
         for found, ends in ((single, of_one), (together, of_all)):
             assert found[value] == " – ".join(f"{100 * end:.1f}" for end in ends)
         assert single[value] != together[value]
+    assert left_out == [
+        "5 windows of other parameters were left out; deniable rollup --former joins what their counts "
+        "say. No estimate of them can be joined here: they have too few reports, leave values out, or "
+        "are older than the topic keeps."
+    ]
 
 
-def test_windows_without_an_estimate_to_join_are_said_to_be_left_out(
-    browser: "Browser", worker: Served
-) -> None:
-    with watched(browser, worker.address) as shown:
-        ask(shown)
-        assert shown.section().locator(".parts li").all_inner_texts() == [
-            "5 windows of other parameters were left out; deniable rollup --former joins what their counts "
-            "say. No estimate of them can be joined here: they have too few reports, leave values out, or "
-            "are older than the topic keeps."
-        ]
-
-
-def test_rows_are_saved_as_csv(browser: "Browser", worker: Served, tmp_path: Path) -> None:
-    """With the figures of the roll-up's sequence, to the last digit, in the order of the rows."""
-    expected = sequence()
-    with watched(browser, worker.address) as shown:
-        ask(shown)
-        with shown.page.expect_download() as found:
-            shown.section().locator(".so-far").get_by_role("button", name="Download CSV").click()
-        order = [*intervals(shown)]
-        found.value.save_as(tmp_path / "so_far.csv")
-        names = (expected.since, T0)
-    start, end = (datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H%M%SZ") for each in names)
+def check_file(shown: Watched, folder: Path, expected: ShareSequence) -> None:
+    """The rows are saved as CSV, with the sequence's figures to the last digit, in the order of the rows."""
+    with shown.page.expect_download() as found:
+        shown.section().locator(".so-far").get_by_role("button", name="Download CSV").click()
+    order = [*intervals(shown)]
+    found.value.save_as(folder / "so_far.csv")
+    start, end = (
+        datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H%M%SZ") for each in (expected.since, T0)
+    )
     assert found.value.suggested_filename == f"fruit-{start}-to-{end}.csv"
-    with (tmp_path / "so_far.csv").open(newline="") as file:
+    with (folder / "so_far.csv").open(newline="") as file:
         rows = [*csv.DictReader(file)]
     assert [row["value"] for row in rows] == order
     assert sorted(order) == sorted(expected.values)
     for row in rows:
         place = expected.values.index(row["value"])
         for name in ("share", "low", "high", "low_all", "high_all"):
-            assert float(row[name]) == getattr(expected, name)[place]
+            assert float(row[name]) == getattr(expected, name)[place], (row["value"], name)
         assert (row["collection"], row["from"]) == ("fruit", f"{start[:13]}:{start[13:15]}:{start[15:]}")
 
 
-def test_period_and_intervals_are_in_the_link(browser: "Browser", worker: Served) -> None:
-    """So that a copy of the address shows the same part and the same intervals."""
-    address = f"{worker.address}#collections=fruit&fruit.intervals=all&fruit.so_far=week"
-    with watched(browser, address) as shown:
-        shown.status("Live")
-        select = shown.section().locator(".so-far select")
-        select.wait_for()
-        assert select.input_value() == "week"
-        assert shown.section().locator(".estimate .for-all input").is_checked()
+def check_too_few_reports(shown: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def few(*_: object) -> Joined:
+        return Joined(WindowCounts(np.array([[1, 1, 0, 0]]), np.array([2]), 1, 0), {T0 - 10: 2}, [], {}, 0)
+
+    monkeypatch.setattr(past_windows, "join_windows", few)
+    shown.section().locator(".so-far").get_by_role("button", name="Show", exact=True).click()
+    shown.section().locator(".looks", has_text="No shares: there are too few reports").wait_for()
+    assert shown.section().locator(".so-far table").is_hidden()
 
 
-def test_link_shows_the_same_shares_again(browser: "Browser", worker: Served) -> None:
+def test_link_shows_the_same_shares_again(tab: "Page", worker: Served) -> None:
     """Also a copied one, with their search, order and intervals; closing the part takes it out of the link.
 
     Of the same period once a later window is final: the worker of this test refuses any other.
     """
-    context = {"permissions": ["clipboard-read", "clipboard-write"]}
-    with watched(browser, worker.address, **context) as shown:
-        ask(shown)
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    with visit(tab, worker.address) as shown:
+        ask(shown).filter(has_text="30,000 reports in 30 windows").wait_for()
         part = shown.section().locator(".so-far")
+        part.locator("tr[data-value]").first.wait_for()
         part.get_by_role("checkbox").check()
         part.get_by_role("button", name="Value").click()
         expected, asked = intervals(shown), f"so_far=day,{DAY.start}/{DAY.end}"
@@ -166,75 +166,68 @@ def test_link_shows_the_same_shares_again(browser: "Browser", worker: Served) ->
         shown.page.get_by_role("button", name="Copy link").click()
         shown.page.locator("#copied", has_text="Copied").wait_for()
         link = shown.page.evaluate("navigator.clipboard.readText()")
-        part.get_by_text("What are the shares over all windows so far?").click()
+        part.get_by_text(QUESTION).click()
         until(shown.page, "!location.hash.includes('so_far=')")
     assert f"fruit.{asked}" in link
     worker.take(changed(estimate_of(), window_start=T0, window_end=T0 + 10, final=True, revision=9))
-    with watched(browser, link) as again:
+    with visit(tab, link) as again:
         again.section().locator(".so-far tr[data-value]").first.wait_for()
         assert intervals(again) == expected
         assert [*intervals(again)] == sorted(expected)
         assert not again.section().locator(".estimate .for-all input").is_checked()
 
 
-def test_address_without_the_part_closes_it(browser: "Browser", worker: Served) -> None:
-    """As by Back; one that is no period opens nothing."""
-    with watched(browser, f"{worker.address}#collections=fruit&fruit.so_far=year,1/2") as shown:
+def test_address_opens_and_closes_the_part(tab: "Page", worker: Served) -> None:
+    """With its period, and the intervals. One that is no period opens nothing; Back opens it again."""
+    address = f"{worker.address}#collections=fruit&fruit.intervals=all&fruit.so_far=week"
+    with visit(tab, address) as shown:
         shown.status("Live")
         part = shown.section().locator(".so-far")
-        assert part.get_attribute("open") is None
-        shown.page.evaluate("location.hash = '#collections=fruit&fruit.so_far=month'")
         until(shown.page, "document.querySelector('.so-far').open")
-        assert part.locator("select").input_value() == "month"
-        shown.page.go_back()
+        assert part.locator("select").input_value() == "week"
+        assert shown.section().locator(".estimate .for-all input").is_checked()
+        shown.page.evaluate("location.hash = '#collections=fruit&fruit.so_far=year,1/2'")
         until(shown.page, "!document.querySelector('.so-far').open")
+        shown.page.go_back()
+        until(shown.page, "document.querySelector('.so-far').open")
 
 
-def test_worker_that_cannot_answer_says_why(
-    browser: "Browser", worker: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def few(*_: object) -> Joined:
-        return Joined(WindowCounts(np.array([[1, 1, 0, 0]]), np.array([2]), 1, 0), {T0 - 10: 2}, [], {}, 0)
-
-    monkeypatch.setattr(past_windows, "join_windows", few)
-    with watched(browser, worker.address) as shown:
-        shown.status("Live")
-        shown.section().get_by_text("What are the shares over all windows so far?").click()
-        shown.section().locator(".so-far").get_by_role("button", name="Show", exact=True).click()
-        shown.section().locator(".looks", has_text="No shares: there are too few reports").wait_for()
-        assert shown.section().locator(".so-far table").count() == 0
-
-
-def test_collection_without_candidates_says_so(browser: "Browser", monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has reports enough, and nothing to estimate the shares of."""
+def test_collection_without_candidates_says_so(tab: "Page", monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has reports enough, and nothing to estimate the shares of, nor to compare."""
     mechanism = PrefixTree.from_epsilon((2, 3), 4.0)
     text = Collection("text", mechanism, window_seconds=10, growth=GrowthRule(2, 0.05))
     counts = WindowCounts(np.full((2, text.width), 500), np.full(2, 500 * text.width), 1, 0)
 
-    async def join(*_: object) -> Joined:
-        return Joined(counts, {T0 - 10: counts.reports}, [], {}, 0)
+    async def join(_: object, __: object, ___: object, period: Period) -> Joined:
+        return Joined(counts, {period.start: counts.reports}, [], {}, 0)
 
     monkeypatch.setattr(past_windows, "join_windows", join)
     set_clock(monkeypatch)
     collections = {text.fingerprint: text}
     served = Served(collections)
-    served.server.routes = RollUps(PastWindows(DEPLOYMENT._replace(collections=collections))).routes()
+    past = PastWindows(DEPLOYMENT._replace(collections=collections))
+    comparer = Comparer(check_comparable, compare_joined)
+    served.server.routes = RollUps(past).routes() + Comparisons(past, comparer).routes()
     with served.serving() as serving:
         result = window_estimate.estimate(text, counts)
         for start in (T0 - 10, T0):
             record = window_estimate.record_of(text, start, counts, result, final=start < T0)
             serving.take(structs.replace(record, diagnostics=record.diagnostics | {"found_texts": 0.0}))
-        with watched(browser, serving.address) as shown:
-            shown.status("Live")
-            shown.section("text").locator(
-                "caption", has_text="No text is listed now; what growing"
-            ).wait_for()
-            shown.section("text").get_by_text("What are the shares over all windows so far?").click()
-            shown.section("text").locator(".so-far").get_by_role("button", name="Show", exact=True).click()
-            said = shown.section("text").locator(".looks", has_text="No shares: ")
+        compared = f"#text.compare={T0 - 20}/{T0 - 10},{T0 - 10}/{T0},0.05"
+        with visit(tab, f"{serving.address}{compared}") as shown:
+            section = shown.section("text")
+            section.locator("caption", has_text="No text is listed now; what growing").wait_for()
+            said = ask(shown, "text").filter(has_text="No shares: ")
             said.wait_for()
             assert said.inner_text() == (
                 "No shares: no candidates are listed in the collection file. deniable decode text --grow "
                 "finds frequent texts."
             )
+            outcome = section.locator(".outcome", has_text="No candidates are listed")
+            outcome.wait_for()
+            assert outcome.inner_text().startswith(
+                "No candidates are listed in the collection file, so no shares are compared: deniable decode "
+                "text --grow, for each of two periods, shows which texts were frequent then. First: "
+            )
+            assert section.locator(".differences").is_hidden()
             shown.keep("so-far-no-candidates")

@@ -4,7 +4,8 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from http.client import HTTPConnection
 from typing import Any, cast
 
 import msgspec
@@ -21,6 +22,8 @@ from aggregator.web.server import WebServer
 from aggregator.web.server_sent_events import CHUNK_BYTES, MOST_STREAMS, EventStreams
 from aggregator.web.timing import DEFAULT, WebTiming
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
+from tests.support.aggregator.page.crowd import crowd, crowd_estimates
+from tests.support.aggregator.served import Served
 
 Event = tuple[str, Any]
 SECONDS = 20
@@ -256,3 +259,36 @@ def test_dropped_windows_are_forgotten_one_by_one(
             worker.take(changed(estimate_of(collection), window_start=T0 + 10 * step))
     given_up = [("window", name, T0 + 10 * step) for step in range(3) for name in ("fruit", "place")]
     assert gone == given_up
+
+
+def test_stream_of_few_collections_is_small() -> None:
+    """What the worker sends is that of the collections asked for, not of all: 1.5 MB here."""
+    shown = crowd(10)
+    names, sent = set(), 0
+    with Served(shown).serving() as served:
+        records = [*crowd_estimates([*shown.values()], 5)]
+        served.take(*records)
+        connection = HTTPConnection("127.0.0.1", served.port, timeout=SECONDS)
+        with closing(connection):
+            connection.request("GET", "/api/events?collections=shop-007")
+            answer = connection.getresponse()
+            assert answer.status == 200
+            while (
+                "shop-007" not in names
+            ):  # once it has begun, all that follows was there before the last one
+                sent += len(line := answer.readline())
+                names |= names_in(line)
+            served.take(*(changed(records[place], revision=1001) for place in (-1, -3)))
+            while b'"revision":1001' not in line:
+                sent += len(line := answer.readline())
+                names |= names_in(line)
+    assert names == {"shop-007"}
+    assert 100_000 < sent < 400_000
+
+
+def names_in(line: bytes) -> set[str]:
+    """The collection of an event, if it is of one."""
+    if not line.startswith(b"data: {"):
+        return set()
+    data = msgspec.json.decode(line.removeprefix(b"data: "))
+    return {data["collection"]} if "collection" in data else set()

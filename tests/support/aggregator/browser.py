@@ -2,10 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,14 +14,16 @@ from tests.support.needed import missing
 from tests.support.paths import REPOSITORY
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 800}
+DESK: "ViewportSize" = {"width": 1280, "height": 800}
+PHONE: "ViewportSize" = {"width": 360, "height": 800}
+ENGLISH: Any = {"locale": "en-GB", "timezone_id": "UTC"}
 on_desk_and_phone = pytest.mark.parametrize(
     "viewport", [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.nightly)]
 )
 PICTURES = REPOSITORY / "build" / "pictures"
-SEEN_MILLISECONDS = 30_000
+SEEN_MILLISECONDS = 60_000
 WORKER_IS_AWAY = (
     "net::ERR_CONNECTION_REFUSED",
     "net::ERR_INCOMPLETE_CHUNKED_ENCODING",
@@ -53,16 +56,33 @@ class Watched:
         self.page = page
         self.wrong: list[str] = []
         self.requests: list[str] = []
+        self._listeners = {
+            "console": lambda message: self.wrong.append(f"console: {message.text}"),
+            "pageerror": lambda error: self.wrong.append(f"error: {error}"),
+            "dialog": lambda dialog: self.wrong.append(f"dialog: {dialog.message}"),
+            "request": lambda request: self._note(request.url, origin),
+        }
         page.set_default_timeout(SEEN_MILLISECONDS)
-        page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: self.wrong.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda request: self._note(request.url, origin))
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
+
+    def leave(self) -> None:
+        """Go to an empty page, and watch no more: another visit may use the same tab."""
+        self.page.goto("about:blank")
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
 
     def _note(self, url: str, origin: str) -> None:
         self.requests.append(url.removeprefix(origin))
         if not url.startswith((origin, "data:")):
             self.wrong.append(f"request: {url}")
+
+    def refusal(self, status: int) -> None:
+        """Wait until the browser has said that an answer has this status."""
+        deadline = time.monotonic() + SEEN_MILLISECONDS / 1000
+        while not any(f"a status of {status} " in line for line in self.wrong):
+            assert time.monotonic() < deadline, f"no answer has the status {status}"
+            self.page.wait_for_timeout(20)
 
     def status(self, text: str) -> None:
         """Wait until the head of the page shows this text."""
@@ -100,22 +120,43 @@ def until(page: "Page", expression: str) -> None:
 
 
 @contextmanager
-def watched(
-    browser: "Browser", address: str, *, worker_goes: bool = False, refused: int = 0, **context: Any
+def visit(
+    tab: "Page",
+    address: str,
+    *,
+    worker_goes: bool = False,
+    refused: Sequence[int] = (),
+    viewport: "ViewportSize" = DESK,
+    color_scheme: Literal["light", "dark"] = "light",
+    reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
 ) -> Iterator[Watched]:
-    """Open a worker's page; on closing, fail the test if it had errors.
+    """Open a worker's page in a tab; at the end leave it, and fail the test if it had errors.
 
     `worker_goes`: the worker stops meanwhile, so errors about a missing answer are allowed.
-    `refused`: a status that an answer has; the browser says so in a line of its own, sooner or later.
+    `refused`: statuses that answers have, of each of which the browser has a line in its console.
     """
-    with browser.new_context(locale="en-GB", timezone_id="UTC", **context) as opened:
-        shown = Watched(opened.new_page(), address.partition("#")[0])
-        shown.page.goto(address)
+    tab.set_viewport_size(viewport)
+    tab.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+    shown = Watched(tab, "{0.scheme}://{0.netloc}/".format(urlsplit(address)))
+    tab.goto(address)
+    try:
         yield shown
-        shown.page.close()
-    wrong = shown.wrong
-    if worker_goes:
-        wrong = [each for each in wrong if not any(away in each for away in WORKER_IS_AWAY)]
-    if refused:
-        wrong = [each for each in wrong if f"a status of {refused} " not in each]
+        for status in refused:
+            shown.refusal(status)
+    finally:
+        shown.leave()
+    allowed = [f"a status of {status} " for status in refused] + [*WORKER_IS_AWAY] * worker_goes
+    wrong = [each for each in shown.wrong if not any(line in each for line in allowed)]
     assert wrong == [], wrong
+
+
+@contextmanager
+def watched(
+    browser: "Browser", address: str, *, worker_goes: bool = False, **context: Any
+) -> Iterator[Watched]:
+    """Visit a page in a context of its own; `context`: what that context has beside English and UTC."""
+    with (
+        browser.new_context(**ENGLISH, **context) as opened,
+        visit(opened.new_page(), address, worker_goes=worker_goes) as shown,
+    ):
+        yield shown

@@ -43,6 +43,8 @@ DESTINATION = Collection(
 AIR_TIME = Collection(
     name="air-time", mechanism=SquareWave.from_epsilon(-0.5, AIR_MINUTES - 0.5, 240, 2), window_seconds=60
 )
+#: A number whose estimates take a tenth of the time.
+DELAY = replace(AIR_TIME, name="delay", mechanism=SquareWave.from_epsilon(-0.5, 119.5, 24, 2))
 FIELDS = (Field("carrier", CARRIERS, other=False), Field("destination", AIRPORTS[:7], other=False))
 PAIR = Collection(
     name="carrier-destination",
@@ -58,10 +60,10 @@ LIMITS = {
 }
 
 
-def estimates() -> Iterator[EstimateRecord]:
-    """Shares drift; the newest window is provisional, and two are missing."""
+def estimates(windows: int = WINDOWS) -> Iterator[EstimateRecord]:
+    """The newest so many windows: shares drift, the last one is provisional, and two of all are missing."""
     rng = generator(1)
-    for step in range(WINDOWS):
+    for step in range(WINDOWS - windows, WINDOWS):
         if step in MISSING:
             continue
         start, final = T0 - 60 * (WINDOWS - 1 - step), step < WINDOWS - 1
@@ -83,6 +85,13 @@ def number_estimates() -> Iterator[EstimateRecord]:
     for start, final in ((T0 - 60, True), (T0, False)):
         counts = rng.multinomial(truth, columns).sum(axis=0, dtype=np.int64)
         yield _record(AIR_TIME, start, counts[None], counts[None].sum(axis=1), final)
+
+
+def delay_estimates() -> Iterator[EstimateRecord]:
+    """Two windows of even counts."""
+    counts = np.full((1, DELAY.width), REPORTS // DELAY.width)
+    for start, final in ((T0 - 60, True), (T0, False)):
+        yield _record(DELAY, start, counts, counts.sum(axis=1), final)
 
 
 def asked_twice() -> list[tuple[Collection, EstimateRecord]]:

@@ -21,7 +21,7 @@ from aggregator.web.server_sent_events import EventStreams
 from estimators.collection import Collection
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, estimate_of
 
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 60
 FRESH = successor_due(estimate_of(), FRUIT)
 
 
@@ -90,10 +90,14 @@ class Served:
         return self.server.streams
 
     def fall_silent(self) -> None:
-        """Send nothing to open pages from now on, like a worker that hangs."""
+        """Send nothing to open pages by itself from now on, like a worker that hangs."""
         pulse = self.server._pulse
         assert pulse is not None
-        self._loop.call_soon_threadsafe(pulse.cancel)
+
+        async def cancel() -> None:
+            pulse.cancel()
+
+        asyncio.run_coroutine_threadsafe(cancel(), self._loop).result(DEADLINE_SECONDS)
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
         """Wait until a condition holds."""

@@ -1,9 +1,10 @@
 """One broker a run with several processes: the one that distributes the tests starts it, and all use it.
 
 The secured broker is not passed on, since tests change its users and certificates: its files run in one
-process.
+process. So do those of the browser, which takes a second to start.
 """
 
+import re
 from contextlib import ExitStack
 from functools import cache
 
@@ -15,6 +16,11 @@ from tests.support.brokers.choice import choice_of, started
 from tests.support.paths import REPOSITORY
 
 LONGEST = ("all", "broker", "browser", "slow")  # marks, those of the longest tests first
+#: What a file of one process has in its text: the fixture of what its tests share.
+SHARED = {
+    "secured broker": re.compile(r"secured_broker"),
+    "browser": re.compile(r"def \w+\([^)]*\b(?:browser|tab)\b"),
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,13 +53,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileS
 
 
 class _Scheduling(LoadFileScheduling):
-    """A file in one process, and all files of the secured broker in one."""
+    """A file in one process, and all files of the secured broker, or of the browser, in one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "secured" if _is_secured(file) else file
+        return _shared_by(file) or file
 
 
 @cache
-def _is_secured(file: str) -> bool:
-    return "secured_broker" in (REPOSITORY / file).read_text(encoding="utf-8")
+def _shared_by(file: str) -> str | None:
+    text = (REPOSITORY / file).read_text(encoding="utf-8")
+    return next((shared for shared, fixture in SHARED.items() if fixture.search(text)), None)

@@ -21,17 +21,23 @@ const PRESETS = {
  * unix seconds from which to which windows are known; if they are fewer than all proposals need, their halves lead.
  */
 export function fillPresets(select, windowSeconds, known) {
-  const fitting = Object.entries(PRESETS).filter(([, { length }]) => length >= windowSeconds);
-  const recent = recentPreset(windowSeconds, known.end - known.start);
-  const isShort = fitting.every(([, { length }]) => recent.length < length);
-  const proposals = isShort ? [[RECENT, recent], ...fitting] : fitting;
+  const proposals = proposalsFor(windowSeconds, known);
   const chosen = select.value;
   select.replaceChildren(...proposals.map(([name, { title }]) => new Option(title, name)), new Option("Others", OTHERS));
   if (chosen === OTHERS || proposals.some(([name]) => name === chosen)) select.value = chosen;
   return new Map(proposals.map(([name, preset]) => [name, periodsOf(preset, known.end)]));
 }
 
-function periodsOf({ length, earlier }, end) {
+/** Name and preset of each proposal. Pure. */
+export function proposalsFor(windowSeconds, known) {
+  const fitting = Object.entries(PRESETS).filter(([, { length }]) => length >= windowSeconds);
+  const recent = recentPreset(windowSeconds, known.end - known.start);
+  const isShort = fitting.every(([, { length }]) => recent.length < length);
+  return isShort ? [[RECENT, recent], ...fitting] : fitting;
+}
+
+/** Start and end of both periods of a preset, of which the second one ends at `end`. Pure. */
+export function periodsOf({ length, earlier }, end) {
   return [[end - length - earlier, end - earlier], [end - length, end]];
 }
 

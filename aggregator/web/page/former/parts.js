@@ -21,7 +21,7 @@ export function sharesOf({ joined, sequence, independent }, columns) {
   return { ...sequence, columns, isEveryLook: true, estimator: "mean over windows", omitted };
 }
 
-/** A line for each part under other parameters, and for what cannot be joined. */
+/** Draws a line for each of them. */
 export function drawParts(list, record) {
   const texts = record === undefined ? [] : describeParts(record);
   list.hidden = texts.length === 0;
@@ -29,7 +29,8 @@ export function drawParts(list, record) {
   texts.forEach((text, index) => setText(list.children[index], text));
 }
 
-function describeParts({ joined, independent, coverage: { passed_over: passedOver } }) {
+/** A sentence for each part under other parameters, and for what cannot be joined. */
+export function describeParts({ joined, independent, coverage: { passed_over: passedOver } }) {
   const others = Object.values(passedOver).reduce((sum, each) => sum + each, 0);
   if (!joined) return others > 0 ? [leftOut(others)] : [];
   if (joined.failure !== "") return [`${leftOut(others)} Not joined here: ${joined.failure}.`];

@@ -1,14 +1,15 @@
-// One scenario of a client in Node, with an edge and a clock of its own. Arguments: scenario, lists by name as JSON.
+// Scenarios of a client in Node, each with an edge and a clock of its own. Argument: lists by name, as JSON. Prints, by
+// scenario, null or its error. Each runs in a thread of its own, one after the other, so that it has its own globals.
 
 import assert from "node:assert/strict";
+import { isMainThread, Worker, workerData } from "node:worker_threads";
 
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const { DeniableError, memoryStorage, open } = await import("../../../../../producers/browser/deniable.min.js");
 const { mechanisms } = await import("../../../../../producers/browser/mechanisms.min.js");
 const { decodeUpload } = await import("../../../../../producers/browser/src/decode.js");
 
-const [scenario, given] = process.argv.slice(2);
-const { lists, publicKey } = JSON.parse(given);
+const { lists, publicKey } = JSON.parse(process.argv[2]);
 
 // The clock starts in the middle of a window of an hour.
 const START = 1_767_225_600 + 1800;
@@ -533,8 +534,18 @@ const scenarios = {
   },
 };
 
-if (scenario === "names") console.log(JSON.stringify(Object.keys(scenarios)));
-else {
-  await scenarios[scenario]();
+/** The error of a scenario, null for none. */
+const run = (scenario) => new Promise((resolve) => {
+  const thread = new Worker(new URL(import.meta.url), { argv: process.argv.slice(2), workerData: scenario });
+  thread.on("error", (error) => resolve(error.stack));
+  thread.on("exit", (code) => resolve(code === 0 ? null : `exit status ${code}`));
+});
+
+if (isMainThread) {
+  const ends = {};
+  for (const scenario of Object.keys(scenarios)) ends[scenario] = await run(scenario);
+  console.log(JSON.stringify(ends));
+} else {
+  await scenarios[workerData]();
   process.exit(0);
 }
