@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from uuid import uuid4
 
 import pytest
@@ -140,34 +141,11 @@ def test_forbidden_command_is_one_sentence(
     for command, arguments in COMMANDS.items():
         if command in MAY[name]:
             continue
-        began = time.monotonic()
         status, message = invoke(deployment, monkeypatch, *arguments)
         assert status == 1, command
         (line,) = message.splitlines()
         assert line.startswith(f"Error: User:{deployment.user} may not "), command
         assert "deniable topics create --acls --" in line or "kafka-acls.sh --bootstrap-server " in line
-        assert time.monotonic() - began < 60, command
-
-
-def test_doctor_names_missing_permissions_and_skips_dependent_steps(principals: Principals) -> None:
-    """As a process, since it ends without what Python tidies up."""
-    topics = principals.topics
-    for deployment, visible in (
-        (principals.nobody, []),
-        (principals.by_role[Role.PRODUCER], [topics.reports]),
-    ):
-        ended = deployment.run("doctor")
-        assert (ended.returncode, ended.stderr) == (1, "")
-        lacks = ", ".join(
-            str(each)
-            for each in permissions_of(Role.AGGREGATOR, topics)
-            if not (visible and each in permissions_of(Role.PRODUCER, topics))
-            if each.operation is not ACLOperation.DESCRIBE_CONFIGS
-            or each.name in visible  # otherwise the broker hides them
-        )
-        (failed,) = re.findall("failed: (.+)", ended.stdout)
-        assert failed == f"User:{deployment.user} may not {lacks}, which an aggregator needs"
-        assert "\ntransactions    skipped: authorization failed\n" in ended.stdout
 
 
 def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,25 +169,27 @@ def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.Mo
         "Error: no collection 'carier' is counted; did you mean 'carrier'?",
     )
     with KafkaAdminClient(**aggregator.cluster.client_settings()) as admin:
-        for _ in range(100):  # while the worker's transactions go on, which asking does not disturb
+        for _ in range(20):  # while the worker's transactions go on, which asking does not disturb
             assert missing(admin, working.topics, permissions_of(Role.AGGREGATOR, working.topics)) == []
     assert "ledger lost" not in aggregator.output("worker.log")
     nothing = (0, "nothing is lost: every ledger's position is within the log\n")
     assert invoke(aggregator, monkeypatch, "replay", "--accept-loss") == nothing
 
 
-@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("others", [1, pytest.param(len(Role) - 1, marks=pytest.mark.nightly)])
 def test_check_accepts_each_principal_only_in_its_role(
-    principals: Principals, monkeypatch: pytest.MonkeyPatch, role: Role
+    principals: Principals, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
-    deployment = principals.by_role[role]
-    for asked in Role:
-        status, message = invoke(deployment, monkeypatch, "topics", "check", "--as", str(asked))
-        has = permissions_of(role, principals.topics)
+    """Each role is tried as its own, and as so many of those that follow."""
+    roles = list(Role)
+    for number, asked in product(range(len(roles)), range(others + 1)):
+        role, tried_as = roles[number], roles[(number + asked) % len(roles)]
+        deployment, has = principals.by_role[role], permissions_of(role, principals.topics)
+        status, message = invoke(deployment, monkeypatch, "topics", "check", "--as", str(tried_as))
         seen = {each.name for each in has}  # the broker hides the settings of others
         lacks = [
             str(each)
-            for each in permissions_of(asked, principals.topics)
+            for each in permissions_of(tried_as, principals.topics)
             if each not in has
             if each.operation is not ACLOperation.DESCRIBE_CONFIGS or each.name in seen
         ]
@@ -217,9 +197,9 @@ def test_check_accepts_each_principal_only_in_its_role(
         if lacks:
             (line,) = message.splitlines()
             assert line.startswith(f"Error: User:{deployment.user} may not {', '.join(lacks)}, which a")
-            if any(each not in has for each in required_permissions(asked, principals.topics)):
+            if any(each not in has for each in required_permissions(tried_as, principals.topics)):
                 assert f"did you mean --as {role}? " in line
-            assert line.endswith(f"--acls --{asked} {deployment.user}")
+            assert line.endswith(f"--acls --{tried_as} {deployment.user}")
 
 
 def test_second_call_changes_nothing_and_lists_extra_permissions(
@@ -248,13 +228,10 @@ def test_second_call_changes_nothing_and_lists_extra_permissions(
 def test_missing_rights_to_create_are_reported(
     principals: Principals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for deployment in (principals.nobody, *principals.by_role.values()):
+    for deployment in (principals.nobody, principals.by_role[Role.AGGREGATOR]):
         status, message = invoke(deployment, monkeypatch, "topics", "create", "--acls")
         assert (status, len(message.splitlines())) == (1, 1), message
-        assert (
-            f"User:{deployment.user} may not" in message
-            or "this principal may not see or alter ACLs" in message
-        )
+        assert f"User:{deployment.user} may not" in message
         assert "administrator of the cluster" in message
 
 
