@@ -360,6 +360,7 @@ def test_damaged_counts_of_csv_are_named(pin_messages: PinMessages, tmp_path: Pa
     pin_messages({f"counts {each}": partial(read, each) for each in ("[60,40,3,x]", "[60,4")})
 
 
+@pytest.mark.slow
 def test_rows_of_csv_may_be_of_any_length(tmp_path: Path) -> None:
     """A block of a MiB is what the reader of CSV takes unless it is told otherwise."""
     import pyarrow as pa

@@ -65,6 +65,7 @@ def _squeezed(source: str) -> str:
     return re.sub(r"\s", "", source)
 
 
+@pytest.mark.slow
 def test_private_names_are_where_they_were() -> None:
     assert NAMES
     sentences = [sentence for name in NAMES if (sentence := moved(name))]
@@ -111,6 +112,7 @@ def test_list_is_complete() -> None:
     assert unlisted == [], "\n".join(unlisted)
 
 
+@pytest.mark.slow
 def test_list_names_every_file_that_uses_a_name() -> None:
     """Except where a class of ours inherits the name, or the file defines the same one."""
     listed = {(name.file, word) for name in PRIVATE for word in re.findall(r"_\w+", name.text)}

@@ -245,6 +245,7 @@ def spent_by_thieves(module=BROWSER / "deniable.min.js"):
 THIEVES = 4
 
 
+@pytest.mark.slow
 def test_no_lists_spend_more_than_max_budget():
     spent = spent_by_thieves()
     assert max(spent) <= 8

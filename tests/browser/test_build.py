@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 
+import pytest
+
 from tests.support.edge.browser.node import BROWSER, node
 from tests.support.needed import missing, tool
 from tests.support.paths import REPOSITORY
@@ -44,6 +46,7 @@ def test_types_name_every_option_and_export():
         assert re.search(rf"^export (function|class) {name}\b", types, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_shipped_files_are_built_from_the_sources(tmp_path):
     """With the pinned esbuild: an installed one, else from the registry."""
     node()

@@ -14,6 +14,7 @@ from tests.support.edge.browser.node import BROWSER, SCRIPTS, broken_sources, no
 COLLECTIONS, REPORTS = 13, 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [10, pytest.param(200, marks=pytest.mark.nightly)])
 def test_nothing_depends_on_values(pairs):
     modules = [str(BROWSER / name) for name in ("deniable.min.js", "mechanisms.min.js")]

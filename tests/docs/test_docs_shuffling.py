@@ -46,6 +46,7 @@ def test_the_table_matches_the_code() -> None:
     assert table.splitlines()[2:] == [f"| {' | '.join(row)} |" for row in rows()]
 
 
+@pytest.mark.slow
 def test_samples_are_what_the_commands_print() -> None:
     assert {name for name, _, _ in SAMPLES} == set(COMMANDS)
     wrong = []

@@ -149,6 +149,7 @@ def settings_in_force(log):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3, 4, 7])
 def test_without_a_position_nothing_is_packed_that_was_packed_before(seed):
     """After the group's commits and the log's beginning are gone, packs are the same ones or missing.

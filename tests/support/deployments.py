@@ -1,20 +1,25 @@
 """A deployment for a test: a collection file, and commands run as users run them."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
+from deploy.cli.commands import COMMANDS
+from deploy.cli.main import main
 from deploy.cluster.topics.setup import create
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
-from tests.support import commands
 from tests.support.processes import wait_until
 
 COLLECTIONS = """\
@@ -49,8 +54,24 @@ class Deployment:
         create(Cluster(self.servers), loaded.topics, 1)
 
     def run(self, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end."""
-        return commands.run(arguments, self.folder, given, COMMAND_SECONDS)
+        """Run a command to its end, in a process forked from one that has imported them all.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired, after the command is killed.
+        """
+        with TemporaryDirectory() as streams:
+            (Path(streams) / "0").write_bytes(given)
+            process = _server().Process(target=_run, args=(arguments, self.folder, streams, dict(os.environ)))
+            process.start()
+            process.join(COMMAND_SECONDS)
+            if process.is_alive():
+                process.kill()
+                process.join()
+                raise subprocess.TimeoutExpired(arguments, COMMAND_SECONDS)
+            out, err = ((Path(streams) / each).read_bytes().decode() for each in "12")
+            assert process.exitcode is not None
+            return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
 
     @contextmanager
     def running(self, log: str, *arguments: str) -> Iterator[Child]:
@@ -98,3 +119,27 @@ def _answers(address: str) -> bool:
 
 def _command(arguments: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-m", "deploy", *arguments]
+
+
+@cache
+def _server() -> ForkServerContext:
+    """Return what forks: a process with all commands imported, which ends with this one."""
+    context = multiprocessing.get_context("forkserver")
+    modules = [path.partition(":")[0] for path, _ in COMMANDS.values()]
+    context.set_forkserver_preload(["deploy.cli.main", *modules])
+    return context
+
+
+def _run(arguments: tuple[str, ...], folder: Path, streams: str, environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for number, flags in enumerate((os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)):
+        opened = os.open(f"{streams}/{number}", flags, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+    )
+    sys.argv = ["deniable", *arguments]
+    main()

@@ -59,6 +59,7 @@ def logs(draw: st.DrawFn) -> list[Event]:
     return events
 
 
+@pytest.mark.slow
 @given(logs())
 def test_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -> None:
     ledger, model = new_ledger(), Model()
@@ -110,6 +111,7 @@ def all_of(ledger: Ledger) -> tuple[object, ...]:
     return ledger.position, ledger.watermark_ms, tallies_of(ledger), ledger.counts.rejected, ids_of(ledger)
 
 
+@pytest.mark.slow
 @given(logs(), st.data())
 def test_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
     """Repeatedly discarding and restoring a ledger does not change its result."""
@@ -133,6 +135,7 @@ def test_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObj
     assert published == {row_keys.encode_key(key): value for key, value in steady.counts.rows()}
 
 
+@pytest.mark.slow
 @given(logs())
 def test_unstored_packs_are_counted_again(log: list[Event]) -> None:
     """Rule 3: after a failed store, the ledger is discarded and continues from the stored position."""
@@ -187,6 +190,7 @@ def test_ids_expire_with_grace_and_counts_with_retention() -> None:
 MALFORMED = row_keys.RejectedKey(0, 0, "malformed")
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_over_2000_windows() -> None:
     """A leak of one id of 16 bytes per window would already take 80 kB."""
     ledger = new_ledger()

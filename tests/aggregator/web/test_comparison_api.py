@@ -102,6 +102,7 @@ def test_large_domain_returns_the_smallest_p_values() -> None:
     assert max(cut.p_value) <= sorted(whole.p_value)[600]
 
 
+@pytest.mark.slow
 def test_messages(pin_messages: PinMessages, asked: list[Period], monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong questions are refused before anything is read."""
 

@@ -213,6 +213,7 @@ def test_open_streams_end_when_the_server_stops() -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_simultaneous_pages_get_chunks_in_turn() -> None:
     """Without a pause between writes, a fast socket would receive the whole history in one step."""
     feed = EventFeed()

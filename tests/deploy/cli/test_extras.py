@@ -81,6 +81,7 @@ def test_help_needs_no_extra() -> None:
     assert all(name in done.stdout for name in COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("produce", "c", "--field", "f", "--clients", "g"), ("spent",)])
 def test_database_names_its_missing_extra(command: tuple[str, ...], tmp_path: Path) -> None:
     load_secret(tmp_path / "secret")

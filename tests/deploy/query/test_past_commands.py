@@ -263,6 +263,7 @@ def test_decode_accepts_only_mechanisms_of_any_text(past: Past) -> None:
     assert (refused(ended)[0], ended.stdout, past.asked) == (2, "", [])
 
 
+@pytest.mark.slow
 def test_messages_of_candidates(past: Past, pin_messages: PinMessages) -> None:
     """They do not show them."""
     contents = {

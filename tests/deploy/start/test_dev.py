@@ -14,8 +14,8 @@ import pytest
 
 from deploy.broker.child_processes import stop
 from deploy.broker.ports import free_port
+from tests.deploy.start.dev_process import Dev
 from tests.support import commands
-from tests.support.deploy.dev_process import Dev
 from tests.support.deployments import COMMAND_SECONDS
 from tests.support.messages import PinMessages
 from tests.support.processes import state_of, wait_until

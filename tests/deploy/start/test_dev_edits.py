@@ -14,7 +14,7 @@ from aggregator.maintenance.adoption import Adoption
 from deploy.broker.ports import free_port
 from deploy.start.edited_file import changes
 from deploy.start.sample import COLLECTION_FILE, events
-from tests.support.deploy.dev_process import Dev
+from tests.deploy.start.dev_process import Dev
 from tests.support.processes import wait_until
 
 # The sample, with short windows.

@@ -89,6 +89,7 @@ def shown_by(charges, numbers, buckets, now=NOON, windows=None):
     return np.where(result.accepted, result.buckets, 0).tolist()
 
 
+@pytest.mark.slow
 def test_changes_are_counted_over_batches_connections_and_periods(open_charges):
     """Two stores that are open at once, and days: one client shows what a single loop shows."""
     ours, theirs = open_charges(limited(3)), open_charges(limited(3))

@@ -52,6 +52,7 @@ def fold_start(log, position):
     return Start(position.rewind, position.watermark_ms, settings, position.settings)
 
 
+@pytest.mark.slow
 def test_a_record_states_the_hour_of_its_batch():
     """A batch may be one upload; packs leave with the time of the broker."""
     batches = relayed(RandomLog(0).grow(RECORDS)).values()

@@ -92,6 +92,7 @@ def same_if_run(log: list[LogRecord], sizes: list[int]) -> None:
             assert everything(fast) == everything(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(MORE_EXAMPLES, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("way", [_as_it_is, _all_windows_collide, _every_other_way, _packs_beside_each_other])
 def test_run_equals_its_records_one_by_one(
@@ -121,6 +122,7 @@ def test_each_damaged_pack_of_a_run_is_refused(byte: int, sizes: list[int]) -> N
     assert refused == {place: [(place, "malformed")] for place in range(20)}
 
 
+@pytest.mark.slow
 def test_strategy_produces_every_reason_and_good_packs() -> None:
     """Otherwise the comparison would prove less than it seems to."""
     seen = PackOutcomes()

@@ -32,6 +32,7 @@ def secret(tmp_path: Path) -> Secret:
     return load_secret(tmp_path / "secret")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("secret")
 def test_new_database_is_left_as_it_is(
     tmp_path: Path, database: BudgetDatabase, postgres_of_all: PostgresServer

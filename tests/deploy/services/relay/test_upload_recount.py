@@ -41,6 +41,7 @@ def judged(log: Log, packs: list[wire.Pack]) -> PackJudge:
     return judge
 
 
+@pytest.mark.slow
 def test_all_packs_of_a_relay_are_expected_and_nothing_else(log: Log) -> None:
     packs = packs_of(log)
     assert recount(log).packs.keys() == {pack.pack_id for pack in packs}
@@ -58,12 +59,14 @@ def test_accepted_reports_are_packed_or_held(log: Log) -> None:
     assert (found.whole_after_ms, found.without_settings) == (-1, ())
 
 
+@pytest.mark.slow
 def test_batches_that_are_not_committed_need_not_be_sent(log: Log) -> None:
     ends = list(fold_log(log).packs)
     half = recount(log, committed=ends[len(ends) // 2])
     assert 0 < len(half.packs) < len(recount(log).packs)
 
 
+@pytest.mark.slow
 def test_reports_that_leave_in_batches_that_are_not_committed_are_held(log: Log) -> None:
     ends = list(fold_log(log).packs)
     sums = set()
@@ -73,6 +76,7 @@ def test_reports_that_leave_in_batches_that_are_not_committed_are_held(log: Log)
     assert len(sums) == 1
 
 
+@pytest.mark.slow
 def test_missing_packs_are_named_by_window_and_reason(log: Log) -> None:
     absent, changed, late, *others = packs_of(log)
     judge = judged(log, others)
@@ -93,6 +97,7 @@ def test_missing_packs_are_named_by_window_and_reason(log: Log) -> None:
     }
 
 
+@pytest.mark.slow
 def test_packs_of_producers_are_counted_apart(log: Log) -> None:
     pack = packs_of(log)[0]
     fields = {name: getattr(pack, name) for name in pack.__slots__}
