@@ -127,21 +127,6 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.all
-@pytest.mark.timeout(600)
-def test_readme_snippet_runs_from_the_wheel(fresh: Path, home: Path) -> None:
-    """Without Kafka the report is stored in the folder, and closing reports that it was not delivered."""
-    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
-    (home / "app.py").write_text(snippet, encoding="utf-8")
-    done = run(fresh / "python", "app.py", folder=home)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("producers.errors.DeliveryError: ")
-    assert is_kept(done)
-    checked = run(fresh / "deniable", "check", folder=home)
-    assert checked.returncode == 0, checked.stderr
-    assert "one report: epsilon 2" in checked.stdout
-
-
 @pytest.mark.broker
 @pytest.mark.timeout(600)
 @pytest.mark.nightly
@@ -150,46 +135,39 @@ def test_demo_runs_from_the_wheel(fresh: Path, home: Path, kafka_jars: None) -> 
     assert done.returncode == 0, done.stderr
 
 
-# Size on disk; processor time and memory of `import deniable`, where half the time is for a busy machine.
-LARGEST_MB, SLOWEST_SECONDS, LARGEST_MIB = 125, 0.6, 50
+# Size on disk, and what `import deniable` loads and takes: its time follows from that.
+LARGEST_MB, MOST_MODULES, LARGEST_MIB = 125, 500, 50
 IMPORT = """
-import re, time
-began = time.process_time()
+import re, sys
 import deniable
-seconds = time.process_time() - began
-print(seconds, int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024)
+print(len(sys.modules), int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) // 1024)
 """
 
 
 @pytest.mark.all
 @pytest.mark.timeout(600)
-def test_light_installation_is_small_and_imports_fast(light: Path, home: Path) -> None:
+def test_light_installation_is_small_stores_reports_and_names_extras(light: Path, home: Path) -> None:
+    """Without Kafka the report is stored in the folder, and closing reports that it was not delivered."""
     packages = [each for each in (light.parent / "lib").glob("python*/site-packages/*") if _is_ours(each)]
     size = sum(file.stat().st_blocks * 512 for each in packages for file in (each, *each.rglob("*")))
     assert size < LARGEST_MB * 10**6
-    seconds, mebibytes = map(min, zip(*(_import_cost(light, home) for _ in range(5)), strict=True))
-    assert seconds < SLOWEST_SECONDS
+    modules, mebibytes = map(int, run(light / "python", "-c", IMPORT, folder=home).stdout.split())
+    assert modules < MOST_MODULES
     assert mebibytes < LARGEST_MIB
+    checked = run(light / "deniable", "check", folder=home)
+    assert checked.returncode == 0, checked.stderr
+    assert "one report: epsilon 2" in checked.stdout
+    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
+    (home / "app.py").write_text(snippet, encoding="utf-8")
+    done = run(light / "python", "app.py", folder=home)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("producers.errors.DeliveryError: ")
+    assert is_kept(done)
+    refused = run(light / "deniable", "aggregate", folder=home)
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: deniable aggregate needs scipy: pip install 'deniable[worker]'\n"
 
 
 def _is_ours(package: Path) -> bool:
     """Whether an installed package came with ours, not with a new environment."""
     return not package.name.startswith(("pip", "setuptools", "pkg_resources", "_distutils", "distutils"))
-
-
-def _import_cost(commands: Path, folder: Path) -> tuple[float, float]:
-    seconds, mebibytes = run(commands / "python", "-c", IMPORT, folder=folder).stdout.split()
-    return float(seconds), float(mebibytes)
-
-
-@pytest.mark.all
-@pytest.mark.timeout(600)
-def test_light_installation_stores_reports_and_names_extras(light: Path, home: Path) -> None:
-    checked = run(light / "deniable", "check", folder=home)
-    assert checked.returncode == 0, checked.stderr
-    (snippet,) = re.findall(r"```python\n(import deniable\n.*?)```", README, re.DOTALL)
-    done = run(light / "python", "-c", snippet, folder=home)
-    assert is_kept(done)
-    refused = run(light / "deniable", "aggregate", folder=home)
-    assert refused.returncode == 1
-    assert refused.stderr == "Error: deniable aggregate needs scipy: pip install 'deniable[worker]'\n"
