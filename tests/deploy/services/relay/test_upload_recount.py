@@ -11,7 +11,6 @@ from relay.fold import Fold, Start
 from tests.support.relay.logs import KEYS, PARTITION, Log, RandomLog, fold_log
 
 
-
 @pytest.fixture(scope="module")
 def log() -> Log:
     return RandomLog(2).grow(160)
