@@ -76,7 +76,7 @@ def test_worker_exports_estimates_and_its_own_metrics(
         exported(deployment, came.port, came, monkeypatch)
 
 
-@pytest.mark.all
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_real_collector_takes_and_passes_on_everything(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
