@@ -54,24 +54,8 @@ class Deployment:
         create(Cluster(self.servers), loaded.topics, 1)
 
     def run(self, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end, in a process forked from one that has imported them all.
-
-        Raises
-        ------
-        subprocess.TimeoutExpired, after the command is killed.
-        """
-        with TemporaryDirectory() as streams:
-            (Path(streams) / "0").write_bytes(given)
-            process = _server().Process(target=_run, args=(arguments, self.folder, streams, dict(os.environ)))
-            process.start()
-            process.join(COMMAND_SECONDS)
-            if process.is_alive():
-                process.kill()
-                process.join()
-                raise subprocess.TimeoutExpired(arguments, COMMAND_SECONDS)
-            out, err = ((Path(streams) / each).read_bytes().decode() for each in "12")
-            assert process.exitcode is not None
-            return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
+        """Run a command to its end in this folder."""
+        return run_command(arguments, self.folder, given)
 
     @contextmanager
     def running(self, log: str, *arguments: str) -> Iterator[Child]:
@@ -106,6 +90,29 @@ class Deployment:
         """Wait until a worker has partitions and their ledgers are open."""
         address = f"{self.address(log)}readyz"
         assert wait_until(lambda: _answers(address), 120), self.output(log)
+
+
+def run_command(
+    arguments: tuple[str, ...], folder: Path, given: bytes = b""
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, in a process forked from one that has imported them all.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired, after the command is killed.
+    """
+    with TemporaryDirectory() as streams:
+        (Path(streams) / "0").write_bytes(given)
+        process = _server().Process(target=_run, args=(arguments, folder, streams, dict(os.environ)))
+        process.start()
+        process.join(COMMAND_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(arguments, COMMAND_SECONDS)
+        out, err = ((Path(streams) / each).read_bytes().decode() for each in "12")
+        assert process.exitcode is not None
+        return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
 
 
 def _answers(address: str) -> bool:

@@ -15,8 +15,7 @@ import pytest
 from deploy.broker.child_processes import stop
 from deploy.broker.ports import free_port
 from tests.deploy.start.dev_process import Dev
-from tests.support import commands
-from tests.support.deployments import COMMAND_SECONDS
+from tests.support.deployments import run_command
 from tests.support.messages import PinMessages
 from tests.support.processes import state_of, wait_until
 
@@ -97,7 +96,7 @@ def inspected(folder: Path, environment: Mapping[str, str]) -> list[Any]:
         with pytest.MonkeyPatch.context() as patched:
             for name, value in environment.items():
                 patched.setenv(name, value)
-            done = commands.run(("inspect", "uploads", "--partition", "0"), folder, b"", COMMAND_SECONDS)
+            done = run_command(("inspect", "uploads", "--partition", "0"), folder)
         assert done.returncode == 0, done.stderr
         found[:] = map(json.loads, done.stdout.splitlines())
         return len({each["revision"] for each in found if each["kind"] == "settings"}) == 2
@@ -137,7 +136,7 @@ def refused(folder: Path, environment: Mapping[str, str], *options: str, status:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in environment.items():
             patched.setenv(name, value)
-        done = commands.run(("dev", *options), folder, b"", COMMAND_SECONDS)
+        done = run_command(("dev", *options), folder)
     assert done.returncode == status
     assert done.stderr.count("\n") == 1
     return done.stderr
