@@ -37,7 +37,7 @@ quick: .venv/installed ## tests without broker, browser and slow ones: less than
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: 5 minutes on two cores; ARGS replaces its options
+test: .venv/installed java ## tests with a real broker and the page: some 15 minutes on two cores; ARGS replaces its options
 	@$(GUARD) .venv/bin/pytest -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))
 
 test-all: MARKS = not nightly and not pictures
