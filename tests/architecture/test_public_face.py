@@ -37,7 +37,7 @@ def refusal(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | N
     hiding.touch()
     with monkeypatch.context() as patched:
         patched.syspath_prepend(hiding.parents[1])
-        patched.delitem(sys.modules, name)
+        patched.delitem(sys.modules, name, raising=False)
         try:
             refuse_hidden_packages()
         except ImportError as error:

@@ -161,6 +161,13 @@ class Process:
         assert self.says(f"fault point {point}: kill"), self.describe()
 
 
+def descendants(pid: int) -> set[int]:
+    """Return the ids of a process's children, and of theirs, now."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    children = {int(child) for each in threads for child in each.read_text().split()}
+    return children.union(*map(descendants, children))
+
+
 def main() -> None:
     module, _, name = sys.argv[1].partition(":")
     function: Any = getattr(importlib.import_module(module), name)
@@ -169,10 +176,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-def descendants(pid: int) -> set[int]:
-    """Return the ids of a process's children, and of theirs, now."""
-    threads = Path(f"/proc/{pid}/task").glob("*/children")
-    children = {int(child) for each in threads for child in each.read_text().split()}
-    return children.union(*map(descendants, children))

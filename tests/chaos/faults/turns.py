@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tests.chaos.faults.stage import Stage
+from tests.chaos.processes.broker import ChaosBroker
 from tests.chaos.processes.worker_points import CHECKPOINT_POINTS, POINTS
 from tests.support.processes import wait_until
 
@@ -70,22 +71,24 @@ def pause(kind: str, most_seconds: float, may_take_all: bool = False) -> Turn:
 
 def stop_broker(least_seconds: float, most_seconds: float) -> Turn:
     """Return the turn that kills the broker, and starts it after a while."""
-
-    def turn(stage: Stage) -> None:
-        stage.broker.kill()
-        time.sleep(stage.chance.uniform(least_seconds, most_seconds))
-        stage.broker.start()
-
-    return turn
+    return _without_broker(ChaosBroker.kill, ChaosBroker.start, least_seconds, most_seconds)
 
 
 def pause_broker(least_seconds: float, most_seconds: float) -> Turn:
     """Return the turn that leaves the broker reachable and silent for a while."""
+    return _without_broker(ChaosBroker.pause, ChaosBroker.resume, least_seconds, most_seconds)
 
+
+def _without_broker(
+    leave: Callable[[ChaosBroker], object],
+    come_back: Callable[[ChaosBroker], object],
+    least_seconds: float,
+    most_seconds: float,
+) -> Turn:
     def turn(stage: Stage) -> None:
-        stage.broker.pause()
+        leave(stage.broker)
         time.sleep(stage.chance.uniform(least_seconds, most_seconds))
-        stage.broker.resume()
+        come_back(stage.broker)
 
     return turn
 

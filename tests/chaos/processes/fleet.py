@@ -4,6 +4,7 @@ import http.client
 import signal
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ STOP_SECONDS = 15.0
 
 
 @dataclass
-class Fleet:
+class Fleet(ABC):
     """The processes of one kind in a run.
 
     Parameters
@@ -59,9 +60,9 @@ class Fleet:
         self.alive.append(process)
         return process
 
+    @abstractmethod
     def start(self, *options: str) -> Process:
         """Start another process."""
-        raise NotImplementedError
 
     def end(self, process: Process, number: signal.Signals) -> None:
         """End a process by a signal and remove it from `alive`."""

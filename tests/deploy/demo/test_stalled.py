@@ -36,6 +36,7 @@ def test_reports_that_never_come_are_not_waited_for(
     demo = Stalled()
     asyncio.run(demo._show(stream, []))
     counts: Any = SimpleNamespace(all_windows=lambda _: SimpleNamespace(reports=9))
-    faults = demo._count_faults(stream, SimpleNamespace(difference=0, counts=counts))  # type: ignore[arg-type]
+    found: Any = SimpleNamespace(difference=0, counts=counts)
+    faults = demo._count_faults(stream, found)
     assert faults == ["place: 10 reports sent, 10 acknowledged, 9 counted"]
     assert "9 reports counted" in capsys.readouterr().err
