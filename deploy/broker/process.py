@@ -43,8 +43,8 @@ def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[st
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     arguments = ["format", "--standalone", f"--cluster-id={cluster_id}", "--config=server.properties"]
     arguments += more_arguments
-    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    child = _run(folder, java, libs, quick, "kafka.tools.StorageTool", arguments)
+    options = _java_options() or ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # quick to start
+    child = _run(folder, java, libs, options, "kafka.tools.StorageTool", arguments)
     try:
         with suppress(subprocess.TimeoutExpired):
             child.wait(FORMAT_SECONDS)
@@ -59,8 +59,12 @@ def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
 
     Java gets the options in KAFKA_JVM_PERFORMANCE_OPTS, too, as from Kafka's own scripts.
     """
-    options = ["-Xmx768m", *os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "").split()]
+    options = ["-Xmx768m", *_java_options()]
     return _run(folder, java, libs, options, "kafka.Kafka", ["server.properties"], own_session)
+
+
+def _java_options() -> list[str]:
+    return os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "").split()
 
 
 def wait_until_it_answers(

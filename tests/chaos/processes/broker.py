@@ -19,6 +19,7 @@ from deploy.broker.broker import Broker
 #: Principals without a rule may do everything; a rule on a topic denies it to all others.
 SETTINGS = """
 log.cleaner.backoff.ms=500
+log.cleaner.dedupe.buffer.size=4194304
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 """

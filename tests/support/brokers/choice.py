@@ -96,6 +96,8 @@ def started(choice: Choice) -> Iterator[str]:
             yield servers
     else:
         from deploy.broker.broker import Broker  # here, so that fast tests do not load a Kafka client
+        from tests.support.brokers.class_archive import use_class_archive
 
+        use_class_archive()
         with Broker() as embedded:
             yield embedded.bootstrap_servers

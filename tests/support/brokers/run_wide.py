@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 from xdist.scheduler.loadfile import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from deploy.broker.errors import ToolMissingError
 from tests.support.brokers.choice import choice_of, started
@@ -25,7 +26,10 @@ SHARED = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the broker that `--bootstrap-servers` passes to the processes of a run, unless one is given."""
-    distributes = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if hasattr(config, "workerinput"):
+        config.option.bootstrap_servers = config.workerinput["bootstrap_servers"]
+        return
+    distributes = config.getoption("numprocesses", None)
     if not distributes or "not broker" in config.option.markexpr or choice_of(config).kind == "given":
         return
     stack = ExitStack()
@@ -34,6 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
     except ToolMissingError:
         return  # the fixture skips the tests with the reason
     config.add_cleanup(stack.close)
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest -p no:xdist has none
+def pytest_configure_node(node: WorkerController) -> None:
+    """Pass the broker on: xdist gives its processes the command line, not the options as set above."""
+    node.workerinput["bootstrap_servers"] = node.config.option.bootstrap_servers
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -47,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: ranks[item.path])
 
 
-@pytest.hookimpl(optionalhook=True)  # pytest -p no:xdist has none
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
     return _Scheduling(config, log)
 
