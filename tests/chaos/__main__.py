@@ -5,6 +5,7 @@ make chaos ARGS="--rate 800 --seeds 1"        on a busy machine
 """
 
 import argparse
+import logging
 import signal
 import sys
 import tempfile
@@ -45,6 +46,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, help="JSON file of the results")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, end_in_good_order)
+    logging.disable()  # clients say at length that a broker is away
     report = Report(given.results)
     orders = [
         Order(name, seed, given.seconds or fault.seconds, fault.rate if given.rate is None else given.rate)

@@ -54,9 +54,12 @@ def test_counts_are_exact_under_mixed_faults(tmp_path: Path) -> None:
     chaos`, because kafka-python leaks sockets while a broker is away.
     """
     results = tmp_path / "results.json"
-    command = [sys.executable, "-m", "tests.chaos", "--fault", "mixed", "--seed", "1", "--rate", "400"]
+    arguments = f"--fault mixed --seed 1 --seconds 20 --rate 200 --results {results}"
     ended = subprocess.run(
-        [*command, "--results", str(results)], cwd=REPOSITORY, capture_output=True, text=True
+        [sys.executable, "-m", "tests.chaos", *arguments.split()],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
     )
     assert ended.returncode == 0, ended.stdout
     (row,) = Report(results).rows

@@ -14,7 +14,7 @@ from tests.chaos.processes.workers import Workers
 from tests.chaos.run import replayed
 from tests.support.processes import wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 
 def members(configuration: Configuration) -> int:
