@@ -217,12 +217,11 @@ def fixed_noise_coverage(holders, clients, windows, mechanism):
     ("holders", "epsilons"),
     [
         pytest.param(0, (2.0, 1.9), id="nobody-mostly-permanent"),
-        pytest.param(10, (5.0, 1.0), id="10-mostly-fresh"),
         *(
             pytest.param(holders, epsilons, marks=pytest.mark.nightly)
             for holders, epsilons in (
                 (0, (5.0, 1.0)), (3, (2.0, 1.9)), (3, (5.0, 1.0)), (10, (2.0, 1.9)), (30, (2.0, 1.9)),
-                (30, (5.0, 1.0)),
+                (30, (5.0, 1.0)), (10, (5.0, 1.0)),
             )
         ),
     ],

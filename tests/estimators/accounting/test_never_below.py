@@ -177,7 +177,7 @@ def test_largest_loss_of_many_bits_is_an_upper_bound(reports: int, f: float, p: 
     assert truth <= Decimal(stated) <= truth * (1 + Decimal("1e-10"))
 
 
-@pytest.mark.parametrize("reports", [31, 1000, 10_000])
+@pytest.mark.parametrize("reports", [31, 1000, pytest.param(10_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("k", "permanent", "instantaneous"), [(3, 1.0, 0.001), (3, 1.0, 1e-9), (6, 1.0, 0.3), (10**6, 3.0, 1e-4)]
 )

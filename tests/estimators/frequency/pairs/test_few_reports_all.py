@@ -11,7 +11,10 @@ SHAPE = (5, 8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("runs", "most"), [(40, 5), pytest.param(120, 14, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    ("runs", "most"),
+    [pytest.param(40, 5, marks=pytest.mark.all), pytest.param(120, 14, marks=pytest.mark.nightly)],
+)
 def test_intervals_hold_all_pairs_of_a_hundred_reports(runs: int, most: int) -> None:
     """100 reports at epsilon 1, even over 40 pairs; 5 % may miss, 15 of 120 with probability 1e-3.
 
