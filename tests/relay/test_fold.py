@@ -33,7 +33,7 @@ from tests.support.relay.logs import (
 )
 from tests.support.relay.model import Model
 
-SEEDS = range(8)
+SEEDS = range(4)
 
 
 def closed(log, now_ms):
@@ -75,7 +75,9 @@ def start_of(log, position):
     return Start(position.rewind, position.watermark_ms, settings, position.settings)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed", [*SEEDS, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(4, 12))]
+)
 def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
     folded, model = folded_whole(seed), model_of(seed)
     packs = [pack for each in folded.packs.values() for pack in each]
@@ -117,6 +119,7 @@ def test_same_packs_from_every_committed_position(seed, every):
     assert len(rewinds) > 3, "the log is too short to show anything"
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1, 2))])
 def test_chain_of_restarts_gives_the_same_packs(seed):

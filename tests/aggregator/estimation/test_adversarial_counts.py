@@ -133,7 +133,7 @@ def search(kind: str, size: int, epsilon: float, every: int = 1) -> None:
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_some_handmade_counts_are_estimated(kind: str) -> None:
     for number, epsilon in enumerate((0.01, 2.0, 16.0)):
-        search(kind, (2, 6, 24)[number], epsilon, every=150)
+        search(kind, (2, 6, 24)[number], epsilon, every=50)
 
 
 @pytest.mark.nightly

@@ -118,7 +118,7 @@ SHARED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("shared", "epsilon_inf"), SHARED)
 def test_cost_grows_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:
-    numbers = [1, 2, 5, 10, 30, 31, 100, 1000, 10_000]
+    numbers = [1, 2, 5, 10, 30, 31, 10_000]
     losses = [shared(reports) for reports in numbers]
     found = [epsilon_at(loss, 1e-6) for loss in losses]
     assert found == sorted(found)

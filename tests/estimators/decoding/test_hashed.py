@@ -103,10 +103,10 @@ def test_one_value_is_recovered_exactly_from_expected_counts(epsilon):
     ("epsilon", "first"),
     [
         pytest.param(0.5, 60, id="unlisted-0.5"),
-        pytest.param(2.0, 0, id="listed-2", marks=pytest.mark.all),
+        pytest.param(0.5, 0, id="listed-0.5"),
         *(
             pytest.param(*each, marks=pytest.mark.nightly)
-            for each in ((0.5, 0), (1.0, 0), (1.0, 60), (2.0, 60))
+            for each in ((2.0, 0), (1.0, 0), (1.0, 60), (2.0, 60))
         ),
     ],
 )

@@ -133,7 +133,9 @@ def test_collisions_follow_from_the_error_of_fixed_values(noise, collisions):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0, 16.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.01, 16.0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (0.5, 4.0))]
+)
 @pytest.mark.parametrize("reports", [1, 1000, 10**12])
 def test_counts_that_no_reports_give_have_intervals(epsilon, reports):
     """All in one counter, all or none in those of one candidate, or far too uneven; warnings are errors."""

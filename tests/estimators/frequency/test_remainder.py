@@ -132,7 +132,7 @@ def misses(simulated: Simulated) -> int:
     "simulated",
     [
         pytest.param(
-            each, id=each.__name__, marks=() if each in (hot_run, crowded_krr_run) else pytest.mark.all
+            each, id=each.__name__, marks=() if each in (hot_run, sparse_hot_run) else pytest.mark.nightly
         )
         for each in CASES + SPARSE
     ],

@@ -47,8 +47,7 @@ def test_texts_of_all_lengths_and_languages_are_found(any_language):
     assert found.reports.sum() == CLIENTS.sum()
 
 
-@pytest.mark.slow
-@pytest.mark.all
+@pytest.mark.nightly
 def test_known_texts_are_not_tested(any_language):
     counts, every = any_language
     new = grow(counts, TREE, 5, any_text(), known={b"a", b"a long"})
