@@ -76,7 +76,12 @@ def start_of(log, position):
 
 
 @pytest.mark.parametrize(
-    "seed", [*SEEDS, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(4, 12))]
+    "seed",
+    [
+        *SEEDS[:2],
+        *(pytest.param(each, marks=pytest.mark.slow) for each in SEEDS[2:]),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in range(4, 12)),
+    ],
 )
 def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
     folded, model = folded_whole(seed), model_of(seed)
@@ -87,6 +92,7 @@ def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
     assert len({pack.pack_id for pack in packs}) == len(packs)
 
 
+@pytest.mark.slow
 def test_random_logs_have_every_reason():
     found = set()
     for seed in SEEDS:
@@ -136,6 +142,7 @@ def test_chain_of_restarts_gives_the_same_packs(seed):
     assert packs == whole.packs
 
 
+@pytest.mark.slow
 def test_a_start_without_ids_is_found_out():
     """Continuing at the position, without reading what came before, gives other packs."""
     log, whole = grown(0), folded_whole(0)

@@ -88,6 +88,7 @@ def test_intervals_cover(runs):
     assert 0.92 <= conditional / known <= 0.985
 
 
+@pytest.mark.slow
 def test_an_empty_row_is_a_discovery_as_often_as_stated():
     """100 reports at epsilon 8, all of one row of 5: another one is called in .05 x 2 / 5, by an exact sum.
 
