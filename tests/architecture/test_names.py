@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+import pytest
+
 from tests.architecture.imports import trees
 
 TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")  # constants are in capitals
@@ -34,6 +36,7 @@ def ambiguous(files: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     return {name: modules for name, modules in defined.items() if len(modules) > 1}
 
 
+@pytest.mark.slow
 def test_type_names_are_unique() -> None:
     """Except benchmarks, whose classes are used only in their file or beside it."""
     assert "producers/wire.py" in trees()

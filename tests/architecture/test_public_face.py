@@ -123,6 +123,7 @@ def imported_alone() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_import_changes_nothing_in_the_process(imported_alone: dict[str, list[str]]) -> None:
     assert imported_alone["changed"] == []
 

@@ -149,8 +149,11 @@ def test_exact_coverage_is_that_of_simulated_windows() -> None:
     assert abs(missed.mean() - found.worst) < 0.008
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4.0, 16.0])
-@pytest.mark.parametrize("kind", ["k-rr", "rappor-one-hot", "rappor-k-hot"])
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.5, pytest.param(4.0, marks=pytest.mark.nightly), 16.0])
+@pytest.mark.parametrize(
+    "kind", ["k-rr", "rappor-one-hot", pytest.param("rappor-k-hot", marks=pytest.mark.nightly)]
+)
 def test_intervals_of_all_values_miss_one_in_5_percent_by_exact_sums(kind: str, epsilon: float) -> None:
     for reports in REPORTS[:3]:
         assert of_all(kind, epsilon, reports).verdict == Verdict.HELD

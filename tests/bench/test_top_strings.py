@@ -11,7 +11,6 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "searches", "least", "most"),
     [
-        (4.0, 1, 20, 32),
         pytest.param(4.0, 2, 20, 32, marks=pytest.mark.nightly),
         pytest.param(2.0, 2, 4, 32, marks=pytest.mark.nightly),
         pytest.param(1.0, 2, 0, 6, marks=pytest.mark.nightly),

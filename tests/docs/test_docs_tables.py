@@ -7,6 +7,8 @@ import math
 import re
 from collections.abc import Callable
 
+import pytest
+
 from estimators.accounting.accountant import costs, epsilon_inf
 from estimators.mechanisms.directed_rounding import rounded_up
 from estimators.mechanisms.krr import KRR
@@ -115,6 +117,7 @@ def test_every_table_is_tested() -> None:
     assert list(TABLES) == list(MADE)
 
 
+@pytest.mark.slow
 def test_tables_match_the_code() -> None:
     computed = {name: [f"| {' | '.join(row)} |" for row in rows()] for name, rows in MADE.items()}
     wrong = [

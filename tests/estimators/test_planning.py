@@ -243,10 +243,12 @@ def test_planned_errors_with_unlisted_strings_are_those_of_decoding(cohorts, rep
         pytest.param(8, 1000, 5, marks=pytest.mark.nightly),
     ],
 )
-def test_screened_candidates_are_found_as_planned(cohorts, candidates, strings):
+@pytest.mark.parametrize("runs", [30, pytest.param(60, marks=pytest.mark.nightly)])
+def test_screened_candidates_are_found_as_planned(cohorts, candidates, strings, runs):
     """20 % of 5 million reports in 5 strings or 1: a value of the smallest detectable frequency is found.
 
-    Of 60 rounds, fewer than 40 find it with probability 2e-7 if each does with 0.9. Measured is 1.
+    Of 60 rounds, fewer than 40 find it with probability 2e-7 if each does with 0.9, of 30 fewer than 17 with
+    1e-6. Measured is 1.
     Defect caught with 99.9 %: a plan without the candidates that screening leaves out; what it plans is found
     with probability .37 and .05.
     """
@@ -256,14 +258,14 @@ def test_screened_candidates_are_found_as_planned(cohorts, candidates, strings):
     rest = zipf_counts(104, round(reports * (0.8 - share)))
     others = np.full(strings, round(reports * 0.2 / strings))
     held = np.concatenate([[round(reports * share)], rest, np.zeros(candidates - 105), others])
-    for turn in range(60):
+    for turn in range(runs):
         words = [f"word-{turn}-{i}" for i in range(candidates)]
         strangers = [f"stranger-{turn}-{i}" for i in range(strings)]
         counts = rappor_counts(rng, held.astype(np.int64), words + strangers, mechanism)
         result = decode(*counts, words, mechanism)
         errors.append(np.median(result.std_error))
         found += result.significant[0]
-    assert found >= 40
+    assert found >= (40 if runs == 60 else 17)
     planned = expected_std_error(mechanism, reports, candidates=candidates, unlisted=unlisted)
     assert np.mean(errors) == pytest.approx(planned, rel=0.4)
 

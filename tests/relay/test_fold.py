@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ from tests.support.relay.logs import (
 )
 from tests.support.relay.model import Model
 
-SEEDS = range(8)
+SEEDS = range(4)
 
 
 def closed(log, now_ms):
@@ -52,9 +52,20 @@ def reports_of(packs):
     return found
 
 
+@cache
 def grown(seed, records=300):
     source = RandomLog(seed)
     return closed(source.grow(records), source.now_ms)
+
+
+@cache
+def folded_whole(seed):
+    return fold_log(grown(seed))
+
+
+@cache
+def model_of(seed):
+    return Model().take(grown(seed))
 
 
 def start_of(log, position):
@@ -64,10 +75,16 @@ def start_of(log, position):
     return Start(position.rewind, position.watermark_ms, settings, position.settings)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *SEEDS[:2],
+        *(pytest.param(each, marks=pytest.mark.slow) for each in SEEDS[2:]),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in range(4, 12)),
+    ],
+)
 def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
-    log = grown(seed)
-    folded, model = fold_log(log), Model().take(log)
+    folded, model = folded_whole(seed), model_of(seed)
     packs = [pack for each in folded.packs.values() for pack in each]
     assert reports_of(packs) == model.reports
     assert sum((batch.outcomes.rejected for batch in folded.batches), Counter()) == model.rejected
@@ -75,10 +92,11 @@ def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
     assert len({pack.pack_id for pack in packs}) == len(packs)
 
 
+@pytest.mark.slow
 def test_random_logs_have_every_reason():
     found = set()
     for seed in SEEDS:
-        found |= {reason for _, _, reason in Model().take(grown(seed)).rejected}
+        found |= {reason for _, _, reason in model_of(seed).rejected}
     assert found == {
         *("malformed", "not_authentic", "misrouted", "unknown_collection", "bad_cohort"),
         *("too_early", "too_late", "bad_value", "duplicate"),
@@ -86,13 +104,14 @@ def test_random_logs_have_every_reason():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in (0, 2, 3))])
-def test_same_packs_from_every_committed_position(seed):
+@pytest.mark.parametrize(
+    ("seed", "every"), [(1, 24), *(pytest.param(each, 9, marks=pytest.mark.nightly) for each in range(4))]
+)
+def test_same_packs_from_every_committed_position(seed, every):
     """Whatever batch was committed last, the packs that follow are the same, byte for byte."""
-    log = grown(seed)
-    whole = fold_log(log)
+    log, whole = grown(seed), folded_whole(seed)
     rewinds = set()
-    for position in whole.positions[seed % 9 :: 9]:
+    for position in whole.positions[seed % every :: every]:
         again = Position.of(position.position, position.metadata())
         assert again == position
         rest = fold_log(log, start_of(log, again), again.position)
@@ -111,24 +130,22 @@ def test_same_packs_from_every_committed_position(seed):
 @pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1, 2))])
 def test_chain_of_restarts_gives_the_same_packs(seed):
     """Each relay continues from what the one before committed, and dies after a few batches."""
-    log, chance = grown(seed), random.Random(seed)
-    whole = fold_log(log)
-    start, after, packs = Start(0), -1, {}
-    while True:
-        rest = fold_log(log, start, after)
-        if not rest.batches:
-            break
-        last = min(len(rest.batches), chance.randint(3, 12)) - 1
-        for batch in rest.batches[: last + 1]:
-            packs[batch.end] = rest.packs[batch.end]
-        start, after = start_of(log, rest.positions[last]), rest.positions[last].position
+    log, whole, chance = grown(seed), folded_whole(seed), random.Random(seed)
+    ends = [batch.end for batch in whole.batches]
+    start, after, packs, done = Start(0), -1, {}, 0
+    while done < len(ends):
+        done = min(done + chance.randint(3, 12), len(ends))
+        read = Log([record for record in log.records if record[0] < ends[done - 1]])
+        rest = fold_log(read, start, after)
+        packs |= rest.packs
+        start, after = start_of(log, rest.positions[-1]), rest.positions[-1].position
     assert packs == whole.packs
 
 
+@pytest.mark.slow
 def test_a_start_without_ids_is_found_out():
     """Continuing at the position, without reading what came before, gives other packs."""
-    log = grown(0)
-    whole = fold_log(log)
+    log, whole = grown(0), folded_whole(0)
     position = whole.positions[len(whole.positions) // 2]
     fold = Fold(PARTITION, KEYS, Start(0))
     for record in log.records:
@@ -150,14 +167,14 @@ def settings_in_force(log):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 3, 4, 7])
+@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(each, marks=pytest.mark.nightly) for each in (4, 7))])
 def test_without_a_position_nothing_is_packed_that_was_packed_before(seed):
     """After the group's commits and the log's beginning are gone, packs are the same ones or missing.
 
     As long as the first settings that are left were in force: see the limits.
     """
     log = grown(seed)
-    whole = {pack.pack_id: pack for packs in fold_log(log).packs.values() for pack in packs}
+    whole = {pack.pack_id: pack for packs in folded_whole(seed).packs.values() for pack in packs}
     third = log.records[len(log.records) // 3][0]
     left = Log(log.since(next(each for each in settings_in_force(log) if each >= third)))
     rest = fold_log(left, Start(left.records[0][0]))

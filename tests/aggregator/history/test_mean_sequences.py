@@ -57,8 +57,10 @@ def missed_runs(cell_at: Callable[[int], int], reports: int) -> tuple[int, int]:
     ("cell_at", "reports"),
     [
         (at_the_ends, 5),
-        (wandering, 200),
-        *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((at_the_ends, 200), (wandering, 5))),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((at_the_ends, 200), (wandering, 5), (wandering, 200))
+        ),
     ],
 )
 def test_mean_is_held_at_every_look(cell_at: Callable[[int], int], reports: int) -> None:
@@ -69,7 +71,9 @@ def test_mean_is_held_at_every_look(cell_at: Callable[[int], int], reports: int)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("reports", "epsilon"), [(1, 8.0), (100, 12.0)])
+@pytest.mark.parametrize(
+    ("reports", "epsilon"), [(1, 8.0), pytest.param(100, 12.0, marks=pytest.mark.nightly)]
+)
 def test_mean_is_held_where_a_single_report_is_noise(reports: int, epsilon: float) -> None:
     """All numbers at one end; 5 % of 1,000 runs: at most 86 are missed but for 1e-6. Normal errors fail."""
     wave, rng = SquareWave.from_epsilon(0.0, 1.0, 64, epsilon), np.random.default_rng(3)

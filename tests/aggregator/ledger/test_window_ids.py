@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from aggregator.ledger import row_keys, row_values
+from aggregator.ledger import pack_ids, row_keys, row_values
 from aggregator.ledger.pack_ids import MERGED_IDS, MERGED_ROWS, WindowIds
 
 pytestmark = pytest.mark.slow
@@ -49,13 +49,18 @@ class Stored:
 
 
 @pytest.mark.parametrize(
-    "each", [1, 7, 100, MERGED_IDS - 1, MERGED_IDS, pytest.param(3 * MERGED_IDS, marks=pytest.mark.slow)]
+    ("merged", "each"),
+    [
+        *((128, each) for each in (1, 7, 100, 127, 128, 384)),
+        *(pytest.param(MERGED_IDS, each, marks=pytest.mark.nightly) for each in (1, 1023, 1024, 3072)),
+    ],
 )
-def test_small_rows_are_merged(each: int) -> None:
+def test_small_rows_are_merged(merged: int, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pack_ids, "MERGED_IDS", merged)
     stored = Stored()
     for _ in range(5 * MERGED_ROWS):
         stored.add(each)
-    whole = min(MERGED_ROWS, -(-MERGED_IDS // each))
+    whole = min(MERGED_ROWS, -(-merged // each))
     assert len(stored.rows) <= 5 * MERGED_ROWS // whole + whole
     stored.check()
 

@@ -103,6 +103,7 @@ def test_memoized_reports_cost_at_most_their_permanent_response(mechanism: Mecha
     assert allowed_reports(mechanism, limit, 1e-6, memoized=True) == dict.fromkeys(BOUNDS)
 
 
+@pytest.mark.slow
 def test_many_bits_per_value_limit_the_reports() -> None:
     """A report of 256 hot bits counts as 256 outputs; composing 100,000 reports used to take minutes."""
     many = HotRappor.from_probabilities(512, 256, f=0.01, p=0.499, q=0.5)
@@ -117,6 +118,7 @@ def test_many_bits_per_value_limit_the_reports() -> None:
     assert costs(many, found["zcdp"], 1e-6)["zcdp"] <= 18 < costs(many, found["zcdp"] + 1, 1e-6)["zcdp"]
 
 
+@pytest.mark.slow
 def test_only_bounds_within_the_budget_are_unbounded() -> None:
     """With a million values, only the RDP bound of the permanent response is within the budget."""
     mechanism = LongitudinalKRR.from_epsilons(1_000_000, 1.0, 1e-6)

@@ -96,10 +96,11 @@ def hot(ones: int, f: float, p: float, q: float) -> HotRappor:
     return HotRappor.from_probabilities(128, ones, f, p, q)
 
 
+BY_NIGHT = (pytest.mark.nightly,)
 CASES: list[Any] = [
-    (fresh_krr_laws, KRR.from_epsilon(k, epsilon), reports, False)
+    pytest.param(fresh_krr_laws, KRR.from_epsilon(k, epsilon), reports, False, marks=marks)
     for k, reports in ((2, 7), (3, 6), (4, 4), (6, 3))
-    for epsilon in (0.01, 0.3, 1.0, 3.0)
+    for epsilon, marks in ((0.01, ()), (0.3, BY_NIGHT), (1.0, BY_NIGHT), (3.0, ()))
 ]
 CASES += [
     pytest.param(
@@ -107,12 +108,14 @@ CASES += [
         longitudinal(k, permanent, instantaneous),
         reports,
         True,
-        marks=[pytest.mark.nightly] if reports == 2 else [],
+        marks=BY_NIGHT if reports == 2 else marks,
     )
     for k, most in ((2, 7), (3, 5), (4, 3))
     for reports in (1, 2, most)
-    for permanent, instantaneous in ((1e-4, 1e-5), (1.0, 0.3), (2.0, 2.0), (8.0, 1.0))
-]
+    for permanent, instantaneous, marks in (
+        (1e-4, 1e-5, ()), (1.0, 0.3, BY_NIGHT), (2.0, 2.0, BY_NIGHT), (8.0, 1.0, ()),
+    )
+]  # fmt: skip
 CASES += [
     (bit_laws, hot(ones, f, p, q), reports, True)
     for ones, most in ((1, 9), (2, 3))
@@ -177,7 +180,7 @@ def test_largest_loss_of_many_bits_is_an_upper_bound(reports: int, f: float, p: 
     assert truth <= Decimal(stated) <= truth * (1 + Decimal("1e-10"))
 
 
-@pytest.mark.parametrize("reports", [31, 1000, 10_000])
+@pytest.mark.parametrize("reports", [31, 1000, pytest.param(10_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("k", "permanent", "instantaneous"), [(3, 1.0, 0.001), (3, 1.0, 1e-9), (6, 1.0, 0.3), (10**6, 3.0, 1e-4)]
 )

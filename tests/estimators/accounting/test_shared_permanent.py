@@ -118,16 +118,17 @@ SHARED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("shared", "epsilon_inf"), SHARED)
 def test_cost_grows_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:
-    numbers = [1, 2, 5, 10, 30, 31, 100, 1000, 10_000]
-    found = [epsilon_at(shared(reports), 1e-6) for reports in numbers]
+    numbers = [1, 2, 5, 10, 30, 31, 10_000]
+    losses = [shared(reports) for reports in numbers]
+    found = [epsilon_at(loss, 1e-6) for loss in losses]
     assert found == sorted(found)
     assert 0.999 * epsilon_inf < found[-1] <= epsilon_inf
-    assert all(shared(reports).largest <= epsilon_inf for reports in numbers)
+    assert all(loss.largest <= epsilon_inf for loss in losses)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shared", "_"), SHARED)
-@pytest.mark.parametrize("reports", [1, 8, 40, 2000])
+@pytest.mark.parametrize("reports", [1, 8, 40, pytest.param(2000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 def test_bounds_are_ordered(shared: Shared, _: float, reports: int, delta: float) -> None:
     loss = shared(reports)

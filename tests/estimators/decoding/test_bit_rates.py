@@ -33,7 +33,7 @@ def test_expected_counts_yield_the_true_bits_of_every_cohort():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hot", [1, 3])
+@pytest.mark.parametrize("hot", [3, pytest.param(1, marks=pytest.mark.nightly)])
 def test_errors_match_simulation_and_intervals_cover(hot):
     """400 rounds of 20 buckets: of 8,000 intervals, 95 +- 1.3 % must cover (false alarm 6e-7).
 

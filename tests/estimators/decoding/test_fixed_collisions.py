@@ -52,10 +52,14 @@ def expected_of(mechanism: FunctionPool, key: int, shares: dict[str, float], rep
 @pytest.mark.parametrize(
     ("mechanism", "unlisted"),
     [
-        (LocalHash.from_epsilon(8.0, 65), {"stranger": 0.2}),
-        (LongitudinalHash.from_epsilons(2.0, 1.0), {f"stranger {number}": 0.1 for number in range(10)}),
+        pytest.param(LocalHash.from_epsilon(8.0, 65), {"stranger": 0.2}, id="a fifth"),
+        pytest.param(
+            LongitudinalHash.from_epsilons(2.0, 1.0),
+            {f"stranger {number}": 0.1 for number in range(10)},
+            id="all",
+            marks=pytest.mark.nightly,
+        ),
     ],
-    ids=["a fifth", "all"],
 )
 def test_share_of_unlisted_strings_is_held_whatever_the_functions(
     mechanism: FunctionPool, unlisted: dict[str, float]

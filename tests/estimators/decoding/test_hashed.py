@@ -103,10 +103,10 @@ def test_one_value_is_recovered_exactly_from_expected_counts(epsilon):
     ("epsilon", "first"),
     [
         pytest.param(0.5, 60, id="unlisted-0.5"),
-        pytest.param(2.0, 0, id="listed-2"),
+        pytest.param(0.5, 0, id="listed-0.5"),
         *(
             pytest.param(*each, marks=pytest.mark.nightly)
-            for each in ((0.5, 0), (1.0, 0), (1.0, 60), (2.0, 60))
+            for each in ((2.0, 0), (1.0, 0), (1.0, 60), (2.0, 60))
         ),
     ],
 )
@@ -168,12 +168,13 @@ def test_fixed_values_are_covered_whatever_their_collisions(noise):
 
 
 @pytest.mark.slow
-def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
-    """20 windows with the same functions, a fifth of the reports in 20 unlisted texts, epsilon 4.
+@pytest.mark.parametrize("runs", [12, pytest.param(20, marks=pytest.mark.nightly)])
+def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered(runs):
+    """Windows with the same functions, a fifth of the reports in 20 unlisted texts, epsilon 4.
 
     Each is too rare to be plain, so collisions stay. A candidate covered in 80 % is covered in 8 of 20 with
-    probability 1e-4. Defect caught: with errors for an average over candidates, some of 300 were covered in
-    fewer.
+    probability 1e-4, in 4 of 12 with 6e-4; the seed is fixed. Defect caught: with errors for an average over
+    candidates, some of 300 were covered in fewer.
     """
     mechanism, key, rng = LocalHash.from_epsilon(4.0), 5, generator(6)
     names = [f"name {number}" for number in range(300)]
@@ -181,7 +182,7 @@ def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
     buckets = hashed(hash_functions_of(mechanism, key), [*names[:60], *(f"unlisted {n}" for n in range(20))])
     truth, covered = np.append(held[:60] / 2_000_000, np.zeros(240)), []
     expected = expected_counts(held, buckets, mechanism).reshape(-1)
-    for _ in range(20):
+    for _ in range(runs):
         result = decode_hashed(rng.poisson(expected).astype(np.int64), names, mechanism, key)
         assert result.diagnostics["unlisted_texts"] == 0
         covered.append((result.low <= truth) & (truth <= result.high))
@@ -194,11 +195,13 @@ def test_fixed_candidates_beside_frequent_unlisted_texts_are_covered():
     [[0.15, 0.03], *(pytest.param(each, marks=pytest.mark.nightly) for each in ([0.2], [0.1, 0.1]))],
     ids=str,
 )
-def test_plain_unlisted_texts_are_taken_out(unlisted):
-    """12 windows of each, epsilon 4: coverage and errors of a complete list, and their share without bias.
+@pytest.mark.parametrize("runs", [4, pytest.param(12, marks=pytest.mark.nightly)])
+def test_plain_unlisted_texts_are_taken_out(unlisted, runs):
+    """Windows of each, epsilon 4: coverage and errors of a complete list, and their share without bias.
 
-    The share is within 6 standard errors of 12 windows; one of a single window is .0003 for each text.
-    Coverage of 300 candidates over 12 windows has a standard error of .004, since functions stay.
+    The share is within 6 standard errors of the windows; one of a single window is .0003 for each text.
+    Coverage of 300 candidates over 12 windows has a standard error of .004, since functions stay; over 4
+    of .007.
     """
     mechanism, key, rng = LocalHash.from_epsilon(4.0), 3, generator(6)
     names = [f"name {number}" for number in range(300)]
@@ -210,14 +213,14 @@ def test_plain_unlisted_texts_are_taken_out(unlisted):
     truth, expected = np.append(held[:60] / 10**7, np.zeros(240)), expected_counts(held, buckets, mechanism)
     noise = math.sqrt(mechanism.miss * (1 - mechanism.miss) / 10**7) / mechanism.contrast
     covered, shares = [], []
-    for _ in range(12):
+    for _ in range(runs):
         result = decode_hashed(rng.poisson(expected).reshape(-1).astype(np.int64), names, mechanism, key)
         assert result.diagnostics["unlisted_texts"] == len(unlisted)
         assert result.std_error[60:].max() < 1.2 * noise
         covered.append((result.low <= truth) & (truth <= result.high))
         shares.append(result.diagnostics["unlisted_share"])
-    assert abs(np.mean(covered) - 0.95) < 0.02
-    assert abs(np.mean(shares) - sum(unlisted)) < 6 * np.std(shares) / math.sqrt(12)
+    assert abs(np.mean(covered) - 0.95) < (0.02 if runs == 12 else 0.035)
+    assert abs(np.mean(shares) - sum(unlisted)) < 6 * 0.0003 * math.sqrt(len(unlisted) / runs)
 
 
 def test_a_listed_text_is_not_taken_for_an_unlisted_one():
@@ -301,18 +304,22 @@ def test_false_discoveries_are_rare_beside_frequent_strings_that_are_not_listed(
 
 
 @pytest.mark.slow
-def test_standard_error_of_other_is_that_of_simulated_windows():
-    """The rest of 100 collections against its stated error: mean square 1, with a standard error of 14 %."""
+@pytest.mark.parametrize("runs", [40, pytest.param(100, marks=pytest.mark.nightly)])
+def test_standard_error_of_other_is_that_of_simulated_windows(runs):
+    """The rest of 100 collections against its stated error: mean square 1, with a standard error of 14 %.
+
+    Of 40 it is 22 %; the seed is fixed.
+    """
     mechanism, rng = LocalHash.from_epsilon(1.0, 2000), generator(5)
     truth, listed = np.full(20, 1000), [*WORDS[10:20], *WORDS[50:90]]
     ratios = []
-    for run in range(100):
+    for run in range(runs):
         buckets = hashed(HashFunctions(mechanism, run), WORDS[:20])
         result = decode_hashed(simulated(rng, truth, buckets, mechanism), listed, mechanism, run)
         assert result.other is not None
         ratios.append((result.other[0] - 0.5) / result.other[1])
     assert 0.5 < np.square(ratios).mean() < 1.7
-    assert abs(np.mean(ratios)) < QUANTILE / 10
+    assert abs(np.mean(ratios)) < QUANTILE / math.sqrt(runs)
 
 
 def test_a_single_report_has_an_estimate():

@@ -43,7 +43,7 @@ def coverage(cohorts, reports, strangers, windows=WINDOWS):
     ("cohorts", "reports", "strangers"),
     [
         pytest.param(8, 5_000_000, 30, id="30-strings", marks=pytest.mark.nightly),
-        pytest.param(8, 336_776, 1, id="one-string"),
+        pytest.param(8, 336_776, 1, id="one-string", marks=pytest.mark.nightly),
         pytest.param(64, 5_000_000, 1, id="64-cohorts", marks=pytest.mark.nightly),
         pytest.param(8, 5_000_000_000, 30, id="1000-windows"),
     ],
@@ -84,19 +84,22 @@ def test_billions_of_reports_show_every_bit_that_unlisted_strings_raise(names):
     assert abs(other - 0.2) < 5 * error
 
 
-def test_other_is_what_the_candidates_leave_of_1():
+@pytest.mark.parametrize("runs", [10, pytest.param(20, marks=pytest.mark.nightly)])
+def test_other_is_what_the_candidates_leave_of_1(runs):
     """20 % in one of 20 unlisted strings, one after the other: 95 % intervals miss 6 with probability 3e-4.
+
+    Of 10 they miss 4 with 1e-3; the seed is fixed.
 
     Defect caught: the background of all bits as `other`, with a root mean square error of .13.
     """
     mechanism = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
     held, rng = population(336_776, 1), generator(3)
     others = []
-    for each in range(20):
+    for each in range(runs):
         counts = rappor_counts(rng, held, [*REAL, f"frequent-{each}"], mechanism)
         others.append(decode(*counts, REAL + DECOYS, mechanism).other)
     errors = np.array(others)[:, 0] - 0.2
-    assert (np.abs(errors) > QUANTILE_975 * np.array(others)[:, 1]).sum() <= 5
+    assert (np.abs(errors) > QUANTILE_975 * np.array(others)[:, 1]).sum() <= (5 if runs == 20 else 3)
     assert np.sqrt((errors**2).mean()) < 0.085
 
 

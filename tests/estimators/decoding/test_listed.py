@@ -22,18 +22,19 @@ def counts(seed: int, key: int = 3) -> np.ndarray:
     return tree_counts(generator(seed), [utf_8(each) for each in TEXTS], CLIENTS, TREE, key)
 
 
-def test_shares_among_all_clients_are_covered_as_often_as_stated():
+@pytest.mark.parametrize("runs", [24, pytest.param(60, marks=pytest.mark.nightly)])
+def test_shares_among_all_clients_are_covered_as_often_as_stated(runs):
     """60 windows of 4 strings: 95 % of 240 with the standard error 0.014, so 0.88 is 5 below.
 
-    Without the error of the sample, they would cover 70 %.
+    Of 24 windows it is 0.022, and 0.84 is 5 below. Without the error of the sample, they would cover 70 %.
     """
     truth, covers = np.array([0.5, 0.3, 0.2, 0.0]), []
-    for run in range(60):
+    for run in range(runs):
         result = decode_listed(counts(run, run), LISTED, TREE, run)
         covers.append((result.low <= truth) & (truth <= result.high))
         assert result.other is not None
         assert result.other[0] < 5 * result.other[1]
-    assert np.mean(covers) > 0.88
+    assert np.mean(covers) > (0.88 if runs == 60 else 0.84)
     assert result.reports == pytest.approx(40_000 / 3, rel=0.1)
 
 

@@ -100,12 +100,16 @@ def tree(mechanism: PrefixTree, rng: np.random.Generator, key: int) -> Estimate:
 @pytest.mark.parametrize(
     ("window", "mechanism"),
     [
-        (local_hash, LocalHash.from_epsilon(4.0)),
-        (local_hash, LocalHash.from_epsilon(8.0)),
-        (local_hash, LongitudinalHash.from_epsilons(16.0, 8.0)),
-        (tree, PrefixTree.from_epsilon((2, 12), 8.0)),
+        pytest.param(local_hash, LocalHash.from_epsilon(4.0), id="local-hash-4", marks=pytest.mark.nightly),
+        pytest.param(local_hash, LocalHash.from_epsilon(8.0), id="local-hash-8"),
+        pytest.param(
+            local_hash,
+            LongitudinalHash.from_epsilons(16.0, 8.0),
+            id="longitudinal-8",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(tree, PrefixTree.from_epsilon((2, 12), 8.0), id="tree-8"),
     ],
-    ids=["local-hash-4", "local-hash-8", "longitudinal-8", "tree-8"],
 )
 def test_strings_of_nobody_are_seldom_found_among_100_reports(window, mechanism):
     """1,000 candidates of nobody, 8 collections: 5 % of windows find one, so 4 do with probability 4e-4.
@@ -129,7 +133,9 @@ def test_collisions_follow_from_the_error_of_fixed_values(noise, collisions):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0, 16.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.01, 16.0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (0.5, 4.0))]
+)
 @pytest.mark.parametrize("reports", [1, 1000, 10**12])
 def test_counts_that_no_reports_give_have_intervals(epsilon, reports):
     """All in one counter, all or none in those of one candidate, or far too uneven; warnings are errors."""
@@ -167,6 +173,7 @@ def test_rare_jumps_make_no_single_support_rare():
 
 
 @pytest.mark.slow
+@pytest.mark.all
 def test_largest_shifts_of_an_unlisted_text_are_covered():
     """A fifth of 1,000 reports is unlisted, with 256 functions; of 80 runs at most 13 miss a candidate.
 

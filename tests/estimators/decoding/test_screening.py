@@ -85,7 +85,10 @@ def test_extra_column_is_estimated_as_in_the_full_model():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("unknown", "most_false"), [(0.0, 38), (0.2, 31)], ids=["all-known", "unknown"])
+@pytest.mark.parametrize(
+    ("unknown", "most_false"),
+    [pytest.param(0.0, 38, id="all-known", marks=pytest.mark.nightly), pytest.param(0.2, 31, id="unknown")],
+)
 def test_intervals_cover_among_5000_candidates(unknown, most_false):
     """12 rounds of 105 real candidates (Zipf 1) and 4,895 decoys; unknown mass over 200 strings (Zipf 1).
 
@@ -158,7 +161,7 @@ print(*np.flatnonzero(result.significant))
 """
 
 
-@pytest.mark.all
+@pytest.mark.nightly
 def test_100_000_candidates_take_at_most_60_s_and_2_gib():
     """A million reports in 64 cohorts, Zipf 1 over 1,000 candidates. The ten most frequent are found.
 

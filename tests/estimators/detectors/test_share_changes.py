@@ -44,7 +44,8 @@ def watched(
 @pytest.mark.parametrize(
     ("values", "reports", "epsilon", "windows", "between", "most"),
     [
-        pytest.param(10, 10_000, 4.0, 3000, 1000.0, 15, id="common"),
+        pytest.param(10, 10_000, 4.0, 600, 200.0, 15, id="common"),
+        pytest.param(10, 10_000, 4.0, 3000, 1000.0, 15, id="common-longer", marks=pytest.mark.nightly),
         pytest.param(300, 300, 2.0, 300, 20.0, 3, id="rare"),
         pytest.param(300, 300, 2.0, 3000, 1000.0, 15, id="rare-longer", marks=pytest.mark.nightly),
     ],

@@ -132,11 +132,11 @@ def runs_that_hold_all_values(steps_of: Callable[[Inversion], ReportSteps], runs
 
 @pytest.mark.slow
 def test_all_values_are_held_where_a_single_report_is_noise() -> None:
-    """95 % of 200 runs: at least 174 are held but for 1e-5. By normal errors about 140 are, which fails."""
-    held, rolled = runs_that_hold_all_values(lambda each: ReportSteps(1 / each.contrast, each.slope), 200)
-    assert held >= 174
-    assert rolled >= 174
-    assert runs_that_hold_all_values(lambda _: NORMAL, 200)[0] < 174
+    """95 % of 100 runs: at least 82 are held but for 1e-6. By normal errors about 70 are, which fails."""
+    held, rolled = runs_that_hold_all_values(lambda each: ReportSteps(1 / each.contrast, each.slope), 100)
+    assert held >= 82
+    assert rolled >= 82
+    assert runs_that_hold_all_values(lambda _: NORMAL, 100)[0] < 82
 
 
 def test_few_reports_widen_the_sequence_whatever_windows_share() -> None:

@@ -68,7 +68,7 @@ def assert_covered(shape, epsilon, reports, runs=RUNS):
     ("shape", "epsilon", "reports"),
     [
         ("log-normal", 8.0, 1000),
-        ("nearly a tie", 1.0, 100_000),
+        pytest.param("nearly a tie", 1.0, 100_000, marks=pytest.mark.nightly),
     ],
 )
 def test_hard_cases_are_covered(shape, epsilon, reports):

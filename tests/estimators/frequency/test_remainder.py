@@ -128,14 +128,28 @@ def misses(simulated: Simulated) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulated", CASES + SPARSE, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "simulated",
+    [
+        pytest.param(
+            each, id=each.__name__, marks=() if each in (hot_run, sparse_hot_run) else pytest.mark.nightly
+        )
+        for each in CASES + SPARSE
+    ],
+)
 def test_intervals_cover_the_rest_of_a_selected_list(simulated: Simulated) -> None:
     """False alarm 1e-6 for each case if a run misses with at most 9 %; the seed is fixed."""
     assert misses(simulated) <= MOST_MISSES
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulated", CASES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "simulated",
+    [
+        pytest.param(each, id=each.__name__, marks=() if each is hot_run else pytest.mark.nightly)
+        for each in CASES
+    ],
+)
 def test_uncorrected_intervals_do_not_cover(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise selected the shown values: without the correction, hardly any interval covers the truth."""
     monkeypatch.setattr(remainder, "_lifted", lambda *_: remainder.Lift(0.0, 0.0, 0.0, 0.0))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.frequency.estimate import shown_interval
@@ -28,6 +28,7 @@ def test_normal_tail_keeps_its_digits_far_out():
     np.testing.assert_allclose(normal_tail(z), expected, rtol=1e-12)
 
 
+@settings(max_examples=50)
 @given(st.integers(1, 60), st.integers(1, 99), st.data())
 def test_binomial_tail_is_a_close_upper_bound(trials, percent, data):
     count = data.draw(st.integers(0, trials))

@@ -74,13 +74,13 @@ def test_variance_of_published_parameters(epsilon_inf, epsilon_one, buckets, exp
     ("epsilon_inf", "epsilon_one"), [(4, 2), pytest.param(2, 1, marks=pytest.mark.nightly)]
 )
 def test_simulated_reports_have_that_variance(epsilon_inf, epsilon_one):
-    """Both steps of a value that nobody holds, 4,000 reports 2,000 times.
+    """Both steps of a value that nobody holds, 400 reports 2,000 times.
 
     The sample variance is within 5 standard deviations of 3.2 % each, with a false-alarm rate of 6e-7. With a
     step left out or drawn twice, the estimate of a value that all hold would be off by a third.
     """
     mechanism, rng = LongitudinalHash.from_epsilons(epsilon_inf, epsilon_one), generator(11)
-    reports, runs, g = 4_000, 2_000, mechanism.hash_buckets
+    reports, runs, g = 400, 2_000, mechanism.hash_buckets
     # Under its client's function the reported value has any bucket, and the asked one any other or the same.
     truth = rng.integers(g, size=(runs, reports))
     hashed = truth

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.mechanisms.krr import KRR
@@ -39,6 +39,7 @@ def worst_ratio(mechanism: LongitudinalKRR) -> Fraction:
     return max(max(row[y] for row in both) / min(row[y] for row in both) for y in range(k))
 
 
+@settings(max_examples=50)
 @given(st.integers(2, 7), st.floats(1e-3, 16), st.floats(0.01, 0.99))
 def test_both_epsilons_are_reached_and_not_exceeded(k, epsilon_inf, part):
     epsilon_one = part * epsilon_inf

@@ -54,6 +54,7 @@ def worst_loss(buckets: int, hot: int, ones: Fraction, zeros: Fraction) -> Decim
     st.integers(1, WORDS // 2 - 1),
     st.lists(st.integers(1, WORDS - 1), min_size=2, max_size=2, unique=True).map(sorted),
 )
+@pytest.mark.slow
 def test_epsilons_match_the_worst_pair_of_clients(size, flip, thresholds):
     mechanism = HotRappor(*size, flip, *thresholds)
     half_f, p, q = (Fraction(word, WORDS) for word in (flip, *thresholds))

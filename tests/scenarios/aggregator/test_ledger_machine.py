@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from aggregator.estimation.merged_counts import MergedCounts
 from aggregator.ledger import pack_ids, row_keys, row_values
@@ -216,8 +216,14 @@ class Machine(RuleBasedStateMachine):
             self.state[key] = value
 
 
-Machine.TestCase.settings = settings(max_examples=120, stateful_step_count=80, deadline=None)
+Machine.TestCase.settings = settings(max_examples=25, stateful_step_count=80, deadline=None)
 TestMachine = pytest.mark.slow(Machine.TestCase)
+
+
+@pytest.mark.nightly
+def test_more_runs_of_the_machine() -> None:
+    longer = settings(max_examples=500, stateful_step_count=80, deadline=None)
+    run_state_machine_as_test(Machine, settings=longer)
 
 
 def test_writing_zombie_is_detected() -> None:

@@ -59,16 +59,23 @@ pytestmark = [pytest.mark.slow, pytest.mark.all]
 OUTPUTS = 200_000
 ERROR = 1e-8
 KRR_4 = KRR.from_epsilon(4, 1.0)
+COPIES = (second_lane_repeats_the_first, one_bit_copies_its_neighbour, neighbours_share, next_but_one_share)
 every_copy = pytest.mark.parametrize(
-    "change",
-    [second_lane_repeats_the_first, one_bit_copies_its_neighbour, neighbours_share, next_but_one_share],
+    "change", [COPIES[0], *(pytest.param(each, marks=pytest.mark.nightly) for each in COPIES[1:])]
 )
+#: Audits of few outputs, one of every function that looks at them but `group_bounds`.
+SHORT = {
+    "k-RR, k = 2",
+    "longitudinal k-RR, two values of each client",
+    "longitudinal local hashing, 7 reports of each client",
+    "Bloom, 128 bits, memoized, all pairs of bits",
+}
 NOISY_16 = Rappor.from_probabilities(16, 2, 1, 0.5, 0.25, 0.75)
 
 
 @pytest.mark.parametrize(
     "audit",
-    [pytest.param(each, marks=pytest.mark.nightly if place % 4 else []) for place, each in enumerate(AUDITS)],
+    [pytest.param(each, marks=[] if each.subject in SHORT else pytest.mark.nightly) for each in AUDITS],
     ids=lambda audit: audit.subject,
 )
 def test_audit(audit):
@@ -149,7 +156,11 @@ def test_only_pairs_reveal_copied_noise(change):
 
 
 @pytest.mark.parametrize(
-    "change", [second_lane_repeats_the_first, one_bit_copies_its_neighbour, next_but_one_share]
+    "change",
+    [
+        one_bit_copies_its_neighbour,
+        *(pytest.param(COPIES[each], marks=pytest.mark.nightly) for each in (0, 3)),
+    ],
 )
 def test_audit_of_4096_bits_fails_copied_noise(change):
     randomize = two_steps(NOISY_4096, Changed(RepeatableWords(1), change))

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.ledger.counting.bit_counting import add_pack, count_bits, count_bits_of_groups, is_countable
@@ -27,6 +27,7 @@ def counted(pack: wire.Pack) -> npt.NDArray[np.int64]:
 
 
 @pytest.mark.parametrize(("k", "size"), [(4, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (70000, 4)])
+@settings(max_examples=30)
 @given(data=st.data())
 def test_buckets_are_counted(k: int, size: int, data: st.DataObject) -> None:
     collection = replace(FRUIT, mechanism=KRR.from_epsilon(k, 2.0), values=())

@@ -23,7 +23,7 @@ from tests.support.aggregator.builders import (
     tallies_of,
 )
 
-EXAMPLES = 60
+EXAMPLES = 20
 MORE_EXAMPLES = 400
 
 

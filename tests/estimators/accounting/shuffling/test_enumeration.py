@@ -1,10 +1,10 @@
 """Bounds of shuffled reports against complete enumerations in exact fractions."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
-from math import factorial, prod
+from math import factorial, lcm, prod
 from typing import Any
 
 import pytest
@@ -93,31 +93,32 @@ def square_wave_laws(mechanism: SquareWave) -> list[Law]:
     return laws
 
 
-def shuffled(laws: Iterable[Law]) -> Law:
-    """The exact distribution of the multiset of one report of each law."""
-    found: Law = {(): Fraction(1)}
+def shuffled(laws: Iterable[Mapping[Any, Any]]) -> Mapping[Any, Any]:
+    """The exact distribution of the multiset of one report of each law; or weights, if those are given."""
+    found: Mapping[Any, Any] = {(): 1}
     for law in laws:
         found = joined(found, law)
     return found
 
 
-def joined(found: Law, law: Law) -> Law:
+def joined(found: Mapping[Any, Any], law: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Add a report to a multiset, as a sorted tuple."""
-    following: Law = defaultdict(Fraction)
+    following: defaultdict[Any, Any] = defaultdict(int)
     for (so_far, mass), (output, chance) in product(found.items(), law.items()):
         following[tuple(sorted((*so_far, output)))] += mass * chance
     return following
 
 
 def true_delta(laws: list[Law], reports: int, epsilon: float) -> Fraction:
-    """The largest delta of any two data sets that differ in one true value."""
-    odds, largest = exp_below(epsilon), Fraction(0)
-    for others in combinations_with_replacement(laws, reports - 1):
+    """The largest delta of any two data sets that differ in one true value: of whole numbers, over a unit."""
+    odds, largest = exp_below(epsilon), 0
+    unit = lcm(*(chance.denominator for law in laws for chance in law.values()))
+    weights = [{output: int(chance * unit) for output, chance in law.items()} for law in laws]
+    for others in combinations_with_replacement(weights, reports - 1):
         rest = shuffled(others)
-        for p, q in permutations([joined(rest, law) for law in laws], 2):
-            delta = sum((max(p[w] - odds * q[w], Fraction(0)) for w in p), Fraction(0))
-            largest = max(largest, delta)
-    return largest
+        for p, q in permutations([joined(rest, law) for law in weights], 2):
+            largest = max(largest, sum(max(odds.denominator * p[w] - odds.numerator * q[w], 0) for w in p))
+    return Fraction(largest, odds.denominator * unit**reports)
 
 
 def exact_sum(blanket: Blanket, reports: int, epsilon: float) -> Fraction:

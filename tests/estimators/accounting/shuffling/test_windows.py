@@ -27,9 +27,9 @@ def test_windows_add_up_to_less_than_their_sum_and_more_than_one() -> None:
 
 @pytest.mark.slow
 def test_a_finer_lattice_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    coarse = windows_epsilon(BLANKET, 10_000, 1e-6, 12)
+    coarse = windows_epsilon(BLANKET, 10_000, 1e-6, 4)
     monkeypatch.setattr(module, "STEPS", 512)
-    fine = windows_epsilon(BLANKET, 10_000, 1e-6, 12)
+    fine = windows_epsilon(BLANKET, 10_000, 1e-6, 4)
     assert 0.98 * coarse < fine <= coarse * 1.001
 
 

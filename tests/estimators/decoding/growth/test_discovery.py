@@ -44,26 +44,29 @@ def test_collisions_widen_the_tail():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [True, pytest.param(False, marks=pytest.mark.nightly)])
-def test_false_discoveries_are_at_the_stated_rate(weighted):
-    """300 searches among 2,000 texts, 20 of them real, at 10 %: the mean share of false ones.
+@pytest.mark.parametrize("runs", [60, pytest.param(300, marks=pytest.mark.nightly)])
+def test_false_discoveries_are_at_the_stated_rate(weighted, runs):
+    """Searches among 2,000 texts, 20 of them real, at 10 %: the mean share of false ones.
 
-    Its expectation is at most 0.1 and its standard error 0.005, so 0.125 has a false-alarm rate below 1e-6.
+    Its expectation is at most 0.1 and its standard error 0.005 of 300, so 0.125 has a false-alarm rate below
+    1e-6; of 60 it is 0.011, and the limit 0.156.
     Without the division by the number of tests nearly all would be false.
     """
     rng, shares = generator(2), []
     frequency = np.concatenate([np.linspace(0.02, 0.06, 20), np.zeros(1980)])
     weights = np.concatenate([np.full(40, 20.0), np.ones(1960)]) if weighted else np.ones(2000)
     found, covers = [], []
-    for _ in range(300):
+    for _ in range(runs):
         result = discover(estimates(rng, frequency), weights, ABSENT, 0.1)
         found.append(len(result.place))
         shares.append((result.place >= 20).mean() if len(result.place) else 0.0)
         truth = frequency[result.place]
         covers += ((result.low <= truth) & (truth <= result.high)).tolist()
-    assert np.mean(shares) < 0.125
+    assert np.mean(shares) < (0.125 if runs == 300 else 0.156)
     assert np.mean(found) > (12 if weighted else 9)
-    # 2,700 and more intervals, binomial: 0.95 -+ 5 standard errors of 0.0042, and the discreteness of counts.
-    assert np.mean(covers) > 0.92
+    # 2,700 and more intervals, binomial: 0.95 -+ 5 standard errors of 0.0042, and the discreteness of counts;
+    # with 60 searches 5 of 0.0094.
+    assert np.mean(covers) > (0.92 if runs == 300 else 0.89)
 
 
 def test_texts_without_weight_are_never_found():

@@ -68,10 +68,12 @@ def test_all_zeros_and_all_ones_stay_feasible(share):
         pytest.param(THREE_HOT, 3, id="three-hot"),
     ],
 )
-def test_errors_and_coverage_are_as_stated(mechanism, most):
+@pytest.mark.parametrize("runs", [100, pytest.param(300, marks=pytest.mark.nightly)])
+def test_errors_and_coverage_are_as_stated(mechanism, most, runs):
     """300 rounds of 20 buckets: 93.6 to 96.4 % of 6,000 intervals cover (5 sigma, false alarm 6e-7).
 
-    The spread of estimates is within 21 % of the stated error (5 sigma). Defects caught with 99.9 %: errors a
+    The spread of estimates is within 21 % of the stated error (5 sigma). Of 100 rounds both distances are
+    1.75 times as large. Defects caught with 99.9 %: errors a
     third too small; the variance of p* used instead of that of q* in an asymmetric mechanism.
     """
     skewed = HotRappor.from_probabilities(20, most, 0.1, 0.05, 0.5)
@@ -79,14 +81,16 @@ def test_errors_and_coverage_are_as_stated(mechanism, most):
     in_bucket = (np.linspace(0.2, 1.8, 20) / 20 * most * reports).astype(np.int64)
     truth = in_bucket / reports
     covered, extracted, errors = [], [], []
-    for _ in range(300):
+    for _ in range(runs):
         ones, sizes = counts_of(rng, in_bucket, reports, skewed)
         result = decode_hot(ones, sizes, skewed)
         covered.append((result.low <= truth) & (truth <= result.high))
         extracted.append((ones[0, :20] / reports - skewed.p_star) / (skewed.q_star - skewed.p_star))
         errors.append(result.std_error)
-    assert 0.936 <= np.mean(covered) <= 0.964
-    np.testing.assert_allclose(np.std(extracted, axis=0) / np.mean(errors, axis=0), 1, atol=0.21)
+    assert abs(np.mean(covered) - 0.95) <= (0.014 if runs == 300 else 0.0245)
+    np.testing.assert_allclose(
+        np.std(extracted, axis=0) / np.mean(errors, axis=0), 1, atol=0.21 if runs == 300 else 0.37
+    )
 
 
 def test_empty_buckets_are_rarely_significant():

@@ -63,12 +63,14 @@ def test_errors_are_the_deviations_of_simulated_reports(seed):
 
 
 @pytest.mark.slow
-def test_intervals_cover():
+@pytest.mark.parametrize("runs", [64, pytest.param(200, marks=pytest.mark.nightly)])
+def test_intervals_cover(runs):
     """Mean coverage over 200 runs of 12 pairs: its deviation is below .006, so it is above .93 but for 1e-4.
 
-    Errors too small by a tenth would cover 92.2 %.
+    Errors too small by a tenth would cover 92.2 %. Of 64 runs it is .011; with the fixed seed the same limits
+    hold, and such errors fail.
     """
-    rng, runs = generator(4), 200
+    rng = generator(4)
     shares, given = (TRUTH / TRUTH.sum()).ravel(), (TRUTH / np.maximum(ROWS, 1)).ravel()
     joint, first, conditional, known = [], [], 0, 0
     for _ in range(runs):
@@ -86,6 +88,7 @@ def test_intervals_cover():
     assert 0.92 <= conditional / known <= 0.985
 
 
+@pytest.mark.slow
 def test_an_empty_row_is_a_discovery_as_often_as_stated():
     """100 reports at epsilon 8, all of one row of 5: another one is called in .05 x 2 / 5, by an exact sum.
 
@@ -158,7 +161,10 @@ def test_given_second_is_given_first_of_the_swapped_pair():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "reports"), [(1.0, 20_000), (4.0, 20_000), (1.0, 500)])
+@pytest.mark.parametrize(
+    ("epsilon", "reports"),
+    [(4.0, 20_000), *(pytest.param(1.0, each, marks=pytest.mark.nightly) for each in (20_000, 500))],
+)
 def test_independent_fields_are_rejected_at_most_at_the_stated_rate(epsilon, reports):
     """2,000 samples: 5 % and 5 deviations of .0049, which fails with 1e-6; 10 % would be seen.
 

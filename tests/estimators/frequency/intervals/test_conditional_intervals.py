@@ -27,7 +27,9 @@ def test_the_share_found_gives_the_estimate_its_probability():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [1.0, 3.0, 4.0, 6.0])
+@pytest.mark.parametrize(
+    "share", [1.0, 3.0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (4.0, 6.0))]
+)
 def test_intervals_cover_as_often_as_stated_given_the_selection(share):
     """20,000 selected estimates: coverage is binomial, so 95 % -+ 0.75 %, false-alarm rate 1e-6.
 

@@ -60,16 +60,20 @@ def ends_over(error: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     return estimates, *unified_interval(estimates, np.full(len(estimates), error))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+hard_errors = pytest.mark.parametrize(
     "error", [each if each in HARD else pytest.param(each, marks=pytest.mark.nightly) for each in ERRORS]
 )
-def test_every_share_is_covered_with_95_percent(error: float) -> None:
+
+
+@pytest.mark.slow
+@hard_errors
+@pytest.mark.parametrize("shares", [11, pytest.param(41, marks=pytest.mark.nightly)])
+def test_every_share_is_covered_with_95_percent(error: float, shares: int) -> None:
     """Exact: the estimates whose interval holds a share are an interval, and its probability is summed.
 
     Its ends are known to half of 0.01 standard errors, which is a probability of 0.0005.
     """
-    distances = np.linspace(0, 5, 41) * error
+    distances = np.linspace(0, 5, shares) * error
     errors = np.linspace(-9, 9, 1801)
     for share in np.clip(np.concatenate([distances, 1 - distances, [0.5]]), 0, 1):
         low, high = unified_interval(share + errors * error, np.full(len(errors), error))
@@ -107,12 +111,12 @@ def test_intervals_of_shares_far_from_0_and_1_are_symmetric() -> None:
 
 
 @pytest.mark.slow
-def test_clipping_an_estimate_only_widens_its_interval() -> None:
-    for error in ERRORS:
-        estimates, low, high = ends_over(error)
-        clipped = unified_interval(np.clip(estimates, 0, 1), np.full(len(estimates), error))
-        assert (clipped[0] <= low + 1e-12).all()
-        assert (clipped[1] >= high - 1e-12).all()
+@hard_errors
+def test_clipping_an_estimate_only_widens_its_interval(error: float) -> None:
+    estimates, low, high = ends_over(error)
+    clipped = unified_interval(np.clip(estimates, 0, 1), np.full(len(estimates), error))
+    assert (clipped[0] <= low + 1e-12).all()
+    assert (clipped[1] >= high - 1e-12).all()
 
 
 def test_without_information_the_interval_is_everything() -> None:

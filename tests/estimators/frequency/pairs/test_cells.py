@@ -27,7 +27,7 @@ TABLES = {
 @pytest.mark.parametrize(
     "truth",
     [
-        pytest.param(truth, marks=pytest.mark.nightly if name == "even" else (), id=name)
+        pytest.param(truth, marks=() if name == "uneven" else pytest.mark.nightly, id=name)
         for name, truth in TABLES.items()
     ],
 )
@@ -50,11 +50,11 @@ def test_few_false_reports_are_covered(truth: np.ndarray, epsilon: float) -> Non
 
 
 def test_normal_errors_would_be_seen() -> None:
-    """Pairs that nobody has are then covered in less than 90 of 100 runs."""
+    """Pairs that nobody has are then covered in less than 36 of 40 runs."""
     truth, mechanism = TABLES["uneven"], PairKRR.from_epsilons(4, 3, 4.0, 4.0)
     rng, covered = generator(3), np.zeros(truth.size)
-    for _ in range(100):
+    for _ in range(40):
         table = inverted(pair_counts(rng, truth, mechanism) / truth.sum(), mechanism)
         low, high = unified_interval(table.ravel(), std_error(table, 100, mechanism).ravel())
         covered += (low <= truth.ravel() / 100) & (truth.ravel() / 100 <= high)
-    assert covered.min() < 90
+    assert covered.min() < 36
