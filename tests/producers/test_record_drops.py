@@ -96,6 +96,7 @@ def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monk
     assert reports(kafka) == sum(counters.stored.values())
 
 
+@pytest.mark.slow
 def test_full_queue_of_one_producer_keeps_events(make, kafka, tmp_path, monkeypatch):
     """Nothing is dropped while the store is locked: what has no room waits, and other calls go on."""
     monkeypatch.setattr(submission_queue, "QUEUE_BYTES", 1000)
@@ -116,6 +117,7 @@ def test_full_queue_of_one_producer_keeps_events(make, kafka, tmp_path, monkeypa
     assert reports(kafka) == 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when_away", ["wait", "drop"])
 def test_absent_database_holds_up_only_events_of_clients(make, kafka, tmp_path, when_away):
     secret = tmp_path / "secret"

@@ -202,6 +202,7 @@ def test_command_publishes_changed_terms_at_once() -> None:
     assert len(moved(ledger, TOPICS)) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), max_size=25))
 def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) -> None:
     """A reader at a progress row has exactly the rows of that position, whatever expired or was rejected."""

@@ -146,6 +146,7 @@ def test_largest_period_is_accepted() -> None:
     assert (status, record["coverage"]["expected"]) == (200, MOST_WINDOWS)
 
 
+@pytest.mark.slow
 def test_roll_ups_run_one_at_a_time(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
     async def slowly() -> Joined:
         await asyncio.sleep(0.2)

@@ -169,6 +169,7 @@ def test_excess_stream_is_refused_until_another_ends(monkeypatch: pytest.MonkeyP
     run(test)
 
 
+@pytest.mark.slow
 def test_stalled_reader_is_dropped() -> None:
     """The frames exceed all buffers; the worker must not hold any of them for this reader."""
 

@@ -196,9 +196,10 @@ def test_tables_say_the_same_in_words() -> None:
     ("line", "message"),
     [
         (f"{K_RR} --budget 1e9", "100000 or more"),
-        (
+        pytest.param(
             "--mechanism k-rr-longitudinal --k 2 --epsilon-inf 1 --epsilon-one 1e-6 --budget 0.9 --memoized",
             "10000 or more",
+            marks=pytest.mark.slow,
         ),
         (f"{K_RR} --budget 0.1", "0"),
     ],

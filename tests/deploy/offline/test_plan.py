@@ -60,6 +60,7 @@ def test_pairs_of_fields_are_planned_with_shared_epsilon_and_as_bits() -> None:
     assert "pair" not in json.loads(run("--values 17 --epsilon 4 --reports 336776 --json").stdout)
 
 
+@pytest.mark.slow
 def test_growth_at_epsilon_1_finds_next_to_nothing() -> None:
     """Half a million reports; at epsilon 4 most of the top 32 of 120,000 texts."""
     line = "--values 120000 --reports 500000 --levels 5"

@@ -63,6 +63,7 @@ def sent(kafka):
     return sum(decode(each["value"]).reports for each in kafka.sent)
 
 
+@pytest.mark.slow
 def test_limit_of_a_client_holds_over_all_pods(pod, database, kafka):
     pods = [pod(database, number) for number in range(3)]
     receipts = [report(pods[turn % 3], 1) for turn in range(LIMIT + 4)]
@@ -180,6 +181,7 @@ def test_unknown_commit_is_charged_again(pod, database, kafka, monkeypatch):
     assert sent(kafka) == LIMIT - 2
 
 
+@pytest.mark.slow
 def test_nothing_is_stored_before_it_is_charged(pod, database, kafka, monkeypatch):
     producer = pod(database, block_milliseconds=100)
 
@@ -209,6 +211,7 @@ def test_many_small_calls_are_charged_together(pod, database, kafka, monkeypatch
     assert len(charges) < 1000
 
 
+@pytest.mark.slow
 def test_forked_child_connects_anew(pod, database, kafka):
     """The parent's connection is closed at the fork; both go on, and share the budget."""
     producer = pod(database)
@@ -243,6 +246,7 @@ def test_secret_file_is_required(make, database):
         make(CARRIER, budget_store=database)
 
 
+@pytest.mark.slow
 def test_largest_spending_is_shown(pod, database):
     producer = pod(database)
     report(producer, LIMIT // 2)

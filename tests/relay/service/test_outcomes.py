@@ -84,6 +84,7 @@ def test_batches_sent_twice_have_the_same_records_under_the_same_keys(seed):
     assert totals(outcomes_in(whole) * 2) == once
 
 
+@pytest.mark.slow
 def test_accepted_and_rejected_reports_are_those_of_all_uploads():
     from relay.columns import decode_columns
 

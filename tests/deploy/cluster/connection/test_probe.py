@@ -65,6 +65,7 @@ def test_servers_other_than_kafka_are_recognized(pin_messages: PinMessages) -> N
     pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
+@pytest.mark.slow
 def test_silence_is_given_up(pin_messages: PinMessages) -> None:
     began = time.monotonic()
     with listening(None) as address:

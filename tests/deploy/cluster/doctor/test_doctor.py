@@ -200,6 +200,7 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
     assert results["authorization"].status == "ok"  # nobody waits for those that are down
 
 
+@pytest.mark.slow
 def test_a_step_that_hangs_is_abandoned_and_one_without_time_not_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

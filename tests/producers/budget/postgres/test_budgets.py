@@ -174,6 +174,7 @@ def test_transaction_is_durable_and_bounded(charges):
     assert shown == [[("on",)], [("read committed",)], [("10s",)]]
 
 
+@pytest.mark.slow
 def test_suspended_producer_holds_up_others_for_seconds_only(database, charges):
     """A process that stops within a transaction has the collection's lock."""
     other = PostgresCharges(database, SECRET, allowance())
@@ -187,6 +188,7 @@ def test_suspended_producer_holds_up_others_for_seconds_only(database, charges):
     other.close()
 
 
+@pytest.mark.slow
 def test_new_parameters_begin_between_two_charges(database, charges):
     """Else their horizon could be earlier than windows that a charge has forgotten meanwhile."""
     begun = []

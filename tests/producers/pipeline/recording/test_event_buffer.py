@@ -39,6 +39,7 @@ def is_usable(event):
     return client != "" and 0 <= at <= MAX_WINDOW_START
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(EVENT, st.none())))
 def test_any_mix_of_events_and_takes_keeps_all_in_order(steps):
     """None means a take."""
@@ -55,6 +56,7 @@ def test_any_mix_of_events_and_takes_keeps_all_in_order(steps):
     assert buffer.items == []
 
 
+@pytest.mark.slow
 @given(st.lists(EVENT))
 def test_usable_events_have_a_time_and_no_empty_client(given_events):
     usable = buffer_of(given_events).take().with_clients().in_time()

@@ -136,6 +136,7 @@ def test_frame_of_any_bytes_raises_nothing_but_upload_error(data):
         assert encode_frame(decode_frame(data)) == data
 
 
+@pytest.mark.slow
 @given(uploads, st.data())
 def test_decode_of_changed_bytes_raises_upload_error(upload, data):
     """CRC-32C detects every change within 32 consecutive bits, so no change of a single byte is missed."""
@@ -145,6 +146,7 @@ def test_decode_of_changed_bytes_raises_upload_error(upload, data):
         decode_upload(bytes(changed))
 
 
+@pytest.mark.slow
 @given(uploads, st.data())
 def test_decode_of_changed_fields_with_a_right_checksum(upload, data):
     """A sender who knows the format can compute the checksum; what decodes encodes to the same bytes."""
