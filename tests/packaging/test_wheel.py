@@ -145,6 +145,7 @@ print(len(sys.modules), int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/statu
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.all
 @pytest.mark.timeout(600)
 def test_light_installation_is_small_stores_reports_and_names_extras(light: Path, home: Path) -> None:

@@ -227,6 +227,7 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
             assert merged.progress[0].position == number + 1
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_long_run_leaves_no_stale_rows() -> None:
     """Both compacted topics and their merged counts hold only rows of live windows."""

@@ -88,6 +88,7 @@ def test_all_of_few_texts_are_not_next_to_nothing() -> None:
     assert "reports find some without a list: about 2.0 of the most frequent" in line
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_growth_is_planned_for_shuffled_reports() -> None:
     line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --shuffled 1000000 --json"

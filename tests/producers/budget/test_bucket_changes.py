@@ -177,6 +177,7 @@ def sent_by(kafka):
     return np.divmod(numbers, NOISELESS.hash_buckets)
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "changes"),

@@ -148,6 +148,7 @@ def test_restarted_server_costs_no_report(pod, server, kafka):
     assert report(producer, 1) == Receipt(stored=1)
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_hanging_database_holds_up_neither_close_nor_others(pod, server, kafka):
     producer = pod(BudgetDatabase(server.url()), block_milliseconds=200)

@@ -96,6 +96,7 @@ def test_clients_that_a_broker_refuses_are_told_why(patient: Patient, broker: st
         named(patient, security, servers, step, cause)
 
 
+@pytest.mark.all
 @of_broker
 def test_certificates_of_a_broker_are_judged(patient: Patient) -> None:
     broker = patient.broker
