@@ -51,6 +51,7 @@ def test_full_buffer_drops_and_says_so_once(make, kafka, tmp_path, monkeypatch, 
     assert [each.split()[0] for each in shown] == ["499"]
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monkeypatch):
     """By 8 threads, with a small buffer, clients over limits, late events, and one thread that closes."""

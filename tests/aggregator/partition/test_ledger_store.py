@@ -202,6 +202,7 @@ def commit(
     asyncio.run(run())
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """150 records take at least 3 s: more than `commit`, and far less than `commit` with 150 / 5 s."""

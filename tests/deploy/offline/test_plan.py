@@ -317,6 +317,7 @@ def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
     assert "at this epsilon" not in text
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:
     line = "--values 16 --shuffled-epsilon 0.1 --reports 10000 --second-values 3"

@@ -162,6 +162,7 @@ def closed() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.mark.all
 @of_broker
 def test_brokers_that_are_unreachable_or_silent_are_named(
     patient: Patient, monkeypatch: pytest.MonkeyPatch
@@ -187,6 +188,7 @@ def test_brokers_that_are_unreachable_or_silent_are_named(
         asked.set()
 
 
+@pytest.mark.all
 @of_broker
 def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
     with closed() as down, silent() as mute:
