@@ -191,6 +191,7 @@ def test_queue_is_bounded(monkeypatch):
     run(scenario)
 
 
+@pytest.mark.slow
 def test_close_waits_for_the_queue_then_answers_the_rest():
     async def scenario(scene):
         await scene.ready()

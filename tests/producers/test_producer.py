@@ -292,6 +292,7 @@ def test_reports_wait_for_kafka(make, kafka, pin_messages: PinMessages) -> None:
     assert target.counters().acknowledged == {"latency": 3}
 
 
+@pytest.mark.slow
 def test_next_producer_resends_unacknowledged_packs(make, kafka, pin_messages: PinMessages) -> None:
     """The same record, pack id included, to the same partition."""
     kafka.acknowledges = False

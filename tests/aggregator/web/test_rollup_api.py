@@ -114,6 +114,7 @@ def test_estimates_under_former_parameters_are_read_where_there_are_any(
     assert (joined and joined["unread"], joined and joined["values"]) == ((5, []) if others else (None, None))
 
 
+@pytest.mark.slow
 def test_estimates_that_take_too_long_or_are_too_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async def join() -> Joined:
         return replace(joined_of(FRUIT, 1), others={0xAB: 5})

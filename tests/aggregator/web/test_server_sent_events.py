@@ -263,6 +263,7 @@ def test_dropped_windows_are_forgotten_one_by_one(
     assert gone == given_up
 
 
+@pytest.mark.slow
 def test_stream_of_few_collections_is_small() -> None:
     """What the worker sends is that of the collections asked for, not of all: 1.5 MB here."""
     shown = crowd(10)

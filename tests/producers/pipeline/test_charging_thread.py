@@ -22,6 +22,8 @@ from tests.support.brokers.log_lines import messages
 from tests.support.processes import wait_until
 from tests.support.producers.postgres_server import postgres_server
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 12
 CARRIER = Allowance(
     Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True, window_seconds=60),
@@ -63,7 +65,6 @@ def sent(kafka):
     return sum(decode(each["value"]).reports for each in kafka.sent)
 
 
-@pytest.mark.slow
 def test_limit_of_a_client_holds_over_all_pods(pod, database, kafka):
     pods = [pod(database, number) for number in range(3)]
     receipts = [report(pods[turn % 3], 1) for turn in range(LIMIT + 4)]
@@ -92,7 +93,6 @@ def test_database_has_no_client_value_or_report(pod, database, postgres_of_all):
         assert canary.encode() not in stored
 
 
-@pytest.mark.slow
 def test_reports_without_clients_need_no_database(pod, kafka):
     closed = BudgetDatabase("postgresql://deniable@127.0.0.1:9/budgets")
     producer = pod(closed, block_milliseconds=200, pack_seconds=0.1)
@@ -105,7 +105,6 @@ def test_reports_without_clients_need_no_database(pod, kafka):
     assert sent(kafka) == 5
 
 
-@pytest.mark.slow
 def test_reports_wait_for_the_database(pod, server, kafka, caplog):
     producer = pod(BudgetDatabase(server.url()), block_milliseconds=300)
     assert report(producer, 1) == Receipt(stored=1)
@@ -123,7 +122,6 @@ def test_reports_wait_for_the_database(pod, server, kafka, caplog):
     assert report(producer, LIMIT) == Receipt(stored=LIMIT - 4, refused=4)
 
 
-@pytest.mark.slow
 def test_reports_are_dropped_if_configured(pod, server, kafka):
     producer = pod(BudgetDatabase(server.url(), when_away="drop"))
     assert report(producer, 1) == Receipt(stored=1)
@@ -138,7 +136,6 @@ def test_reports_are_dropped_if_configured(pod, server, kafka):
     assert sent(kafka) == 2
 
 
-@pytest.mark.slow
 def test_restarted_server_costs_no_report(pod, server, kafka):
     """The connection is found dead at the next charge, and a new one is made at once."""
     producer = pod(BudgetDatabase(server.url(), when_away="drop"))
@@ -149,7 +146,6 @@ def test_restarted_server_costs_no_report(pod, server, kafka):
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_hanging_database_holds_up_neither_close_nor_others(pod, server, kafka):
     producer = pod(BudgetDatabase(server.url()), block_milliseconds=200)
     report(producer, 1)
@@ -182,7 +178,6 @@ def test_unknown_commit_is_charged_again(pod, database, kafka, monkeypatch):
     assert sent(kafka) == LIMIT - 2
 
 
-@pytest.mark.slow
 def test_nothing_is_stored_before_it_is_charged(pod, database, kafka, monkeypatch):
     producer = pod(database, block_milliseconds=100)
 
@@ -199,7 +194,6 @@ def test_nothing_is_stored_before_it_is_charged(pod, database, kafka, monkeypatc
     assert sent(kafka) == 2
 
 
-@pytest.mark.slow
 def test_many_small_calls_are_charged_together(pod, database, kafka, monkeypatch):
     """A transaction takes what came while the last one ran."""
     charges, save = [], PostgresBudgets.save
@@ -212,7 +206,6 @@ def test_many_small_calls_are_charged_together(pod, database, kafka, monkeypatch
     assert len(charges) < 1000
 
 
-@pytest.mark.slow
 def test_forked_child_connects_anew(pod, database, kafka):
     """The parent's connection is closed at the fork; both go on, and share the budget."""
     producer = pod(database)
@@ -247,7 +240,6 @@ def test_secret_file_is_required(make, database):
         make(CARRIER, budget_store=database)
 
 
-@pytest.mark.slow
 def test_largest_spending_is_shown(pod, database):
     producer = pod(database)
     report(producer, LIMIT // 2)

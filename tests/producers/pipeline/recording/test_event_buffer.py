@@ -68,6 +68,7 @@ def test_usable_events_are_not_copied():
     assert events.with_clients().in_time() is events
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.text(min_size=1)), st.just(5.0))))
 def test_events_are_split_by_client_in_order(given_events):
     parts = [rows(part) for part in buffer_of(given_events).take().by_client()]

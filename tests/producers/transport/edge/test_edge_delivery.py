@@ -110,7 +110,13 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("name", PASSING)
+#: Those that make quick runs too.
+OFTEN = {"503", "cut", "portal"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow]) for name in PASSING]
+)
 def test_pack_is_sent_again_with_the_same_bytes(make, server, name):
     server.answer = in_turn(PASSING[name], PASSING[name], plain(204))
     producer = make()

@@ -119,6 +119,7 @@ uploads = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(uploads)
 def test_decode_after_encode_is_the_identity(upload):
     assert decode_upload(encode_upload(upload)) == upload
