@@ -170,6 +170,7 @@ def test_too_few_reports_are_not_published() -> None:
     assert set(record.parts_of_value) == {1}
 
 
+@pytest.mark.slow
 def test_table_has_a_row_for_each_value() -> None:
     pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
     record = join_history(definition(FRUIT, T0 + 100), [definition(CLOSER)], DAY)

@@ -39,6 +39,7 @@ def check(newest: NewestEstimates, *expected: EstimateRecord) -> None:
     assert starts == [each.window_start for each in expected for _ in each.values]
 
 
+@pytest.mark.slow
 def test_figures_are_exact() -> None:
     rappor = changed(estimate_of(PLACE), final=True)
     check(read(FIRST), FIRST)

@@ -93,6 +93,7 @@ def test_file_of_an_older_version_lacks_columns(tmp_path: Path, ending: str) -> 
     assert old["high"].to_pylist() == FINAL.high
 
 
+@pytest.mark.slow
 def test_worker_that_has_a_first_part_alone_is_read(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [encode_estimate(changed(FINAL, parts=3)), encode_estimate(PROVISIONAL)]
     monkeypatch.setattr(Handler, "body", b'{"estimates":[' + b",".join(kept) + b"]}")
@@ -231,6 +232,7 @@ def test_periods_on_both_sides_of_a_change_are_not_compared(is_former_first: boo
         compare_periods(FRUIT, *sides, 0.05)
 
 
+@pytest.mark.slow
 def test_messages_of_readers(
     pin_messages: PinMessages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:

@@ -62,6 +62,7 @@ def test_password_of_an_address_is_not_repeated() -> None:
     assert "hidden" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_messages(
     pin_messages: PinMessages, refusing: str, greeting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

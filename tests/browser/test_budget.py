@@ -78,6 +78,7 @@ HASH = LongitudinalHash.from_epsilons(10.0, 3.0)
 TEXTS = [f"value {number}" for number in range(40)]
 
 
+@pytest.mark.slow
 def test_changing_values_stay_within_a_budget_with_changes():
     """40 values, 400 reports: a list without a number of reports is refused, one that has it is kept to."""
     cost = Allowance(Collection("c", HASH, memoize=True, **WINDOW), None).epsilon
@@ -142,6 +143,7 @@ def test_spending_under_earlier_parameters_counts_values_that_changed(javascript
     assert found == ["accepted"] * 12 + ["over_budget"] * 3
 
 
+@pytest.mark.slow
 def test_thief_of_the_key_gets_any_number_of_reports_without_max_budget(pin_messages: PinMessages) -> None:
     """And none with it: a list without a budget allows more."""
     stolen = plain_entry(Collection("c", KRR.from_epsilon(3, 2.0), **WINDOW), KEY) | {

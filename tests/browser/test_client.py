@@ -21,6 +21,7 @@ def ends():
     return json.loads(run("client.mjs", lists_for_scripts()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_scenario(ends, scenario):
     assert ends[scenario] is None, ends[scenario]
@@ -35,6 +36,7 @@ await client.flush();
 """
 
 
+@pytest.mark.slow
 def test_open_client_keeps_no_process_alive():
     """Its timers and its channel to other clients do not hold Node back."""
     command = [node(), "--input-type=module", "--eval", ENDS, str(BROWSER / "deniable.min.js")]
@@ -42,6 +44,7 @@ def test_open_client_keeps_no_process_alive():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_every_scenario_is_run(ends):
     assert [*ends] == SCENARIOS
     assert len(SCENARIOS) >= 27

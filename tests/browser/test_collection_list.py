@@ -324,15 +324,16 @@ def test_budget_that_is_not_whole_is_never_no_budget(javascript, name):
 
 
 @pytest.mark.all
-def test_mutated_lists_are_refused_by_the_clients_own_error_alone():
-    """1,000 signed lists of all mechanisms, with fields that are missing, or of other types and ranges.
+@pytest.mark.parametrize("number", [200, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_mutated_lists_are_refused_by_the_clients_own_error_alone(number):
+    """Signed lists of all mechanisms, with fields that are missing, or of other types and ranges.
 
     The script fails on any other error, and if a collection is accepted whose limits are none.
     """
     asked = [Allowance(collection_of(each), None) for each in (HASH, KEPT_HASH, NUMBER, PAIR, HOT, BIT_PAIR)]
     mutated = collection_list(7, [*allowances(), LIMITED, *asked], 10, KEY).body.decode()
-    counts = json.loads(run("fuzz_list.mjs", mutated, "1000"))
-    assert counts["read"] > 250
-    assert counts["signature"] > 50
-    assert counts["unsupported"] > 250
-    assert counts["collections"] > 250
+    counts = json.loads(run("fuzz_list.mjs", mutated, str(number)))
+    assert counts["read"] > number // 4
+    assert counts["signature"] > number // 20
+    assert counts["unsupported"] > number // 4
+    assert counts["collections"] > number // 4

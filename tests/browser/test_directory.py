@@ -45,6 +45,7 @@ def test_killed_process_leaves_a_whole_state_and_no_owner(tmp_path):
     assert [each.name for each in directory.iterdir() if each.name.startswith("lock")] == []
 
 
+@pytest.mark.slow
 def test_directory_in_use_is_refused(tmp_path, pin_messages: PinMessages) -> None:
     directory = tmp_path / "state"
     with begin("count", directory) as process:
@@ -55,6 +56,7 @@ def test_directory_in_use_is_refused(tmp_path, pin_messages: PinMessages) -> Non
     pin_messages({"another process has it": lambda: error})
 
 
+@pytest.mark.slow
 def test_processes_never_have_it_together(tmp_path):
     """Three processes, after one that was killed: each enters many times, and none meets another."""
     directory = tmp_path / "state"

@@ -40,6 +40,7 @@ def selection_tail(order):
     return 2 * min(early.cdf(number), early.sf(number - 1))
 
 
+@pytest.mark.slow
 def test_order_on_each_path_is_random(found):
     assert len(found) == 8
     for path, order in found.items():

@@ -143,6 +143,7 @@ def test_grafana_finds_the_dashboards_and_one_data_source(services: dict[str, di
     assert "prometheus" in services
 
 
+@pytest.mark.slow
 def test_yaml_is_well_kept() -> None:
     """All files of deploy and CI's, by yamllint; rules are in `.yamllint.yaml`."""
     checked = subprocess.run(

@@ -50,6 +50,7 @@ def test_every_document_is_valid(overlay: Overlay) -> None:
     assert {kind for _, kind in SPECS} <= kinds
 
 
+@pytest.mark.slow
 def test_slips_are_found(overlay: Overlay) -> None:
     """The validators know both sorts of documents: a wrong field is refused in each."""
     for kind in ("Deployment", "PodDisruptionBudget", "NetworkPolicy", *(kind for _, kind in SPECS)):

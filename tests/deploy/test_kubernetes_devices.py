@@ -32,6 +32,7 @@ def pod_of(overlay: Overlay, name: str) -> tuple[dict[str, Any], dict[str, Any]]
     return found
 
 
+@pytest.mark.slow
 def test_other_overlays_have_nothing_of_devices(tmp_path: Path) -> None:
     for name in ("small", "large"):
         other = Overlay(name, tmp_path)

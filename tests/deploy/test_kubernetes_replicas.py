@@ -45,6 +45,7 @@ def volumes(pod: dict[str, Any]) -> dict[str, Any]:
     return {each.pop("name"): each for each in [dict(each) for each in pod["volumes"]]}
 
 
+@pytest.mark.slow
 def test_it_differs_from_the_step_producer_in_volumes_secret_and_database_only(
     overlay: Overlay, pod: dict[str, Any]
 ) -> None:

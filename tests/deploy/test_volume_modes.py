@@ -67,6 +67,7 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]
     return template["securityContext"], Path(overlay.configuration.producer.data_dir).relative_to(path)
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_producer_starts_again_when_its_volume_is_mounted_again(
     pod: tuple[dict[str, Any], Path], tmp_path: Path
@@ -81,6 +82,7 @@ def test_producer_starts_again_when_its_volume_is_mounted_again(
         assert "others may replace" not in run.stderr
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_other_group_policy_would_break_a_restart(pod: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
     """What is done to the volume here is what the policy protects from."""

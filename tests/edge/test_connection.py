@@ -41,6 +41,7 @@ def test_upload_is_answered_once_kafka_has_it(edge):
     assert body in edge.edge.kafka.uploads()
 
 
+@pytest.mark.slow
 def test_upload_waits_for_the_acknowledgement(edge):
     kafka = edge.edge.kafka
     edge.call(kafka.gate.clear)
@@ -220,6 +221,7 @@ def test_enormous_body_is_not_read(edge):
         assert client.answer()[0] == 413
 
 
+@pytest.mark.slow
 def test_slow_request_is_timed_out(edge, fast):
     began = time.monotonic()
     with edge.connect() as client:
@@ -238,6 +240,7 @@ def test_slow_request_is_timed_out(edge, fast):
         assert time.monotonic() - began > 0.5
 
 
+@pytest.mark.slow
 def test_endless_pipeline_is_no_slow_request(edge, fast):
     """Each chunk ends within a request, for longer than one may take; a chunk exceeds a head's limit."""
     whole = GET_LIST * 400
@@ -250,6 +253,7 @@ def test_endless_pipeline_is_no_slow_request(edge, fast):
             time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_idle_connections_are_closed_without_an_answer(edge, fast):
     began = time.monotonic()
     with edge.connect() as silent, edge.connect() as idle:
@@ -271,6 +275,7 @@ def test_cut_requests_leave_nothing(edge):
     assert edge.edge.counters.uploads == before
 
 
+@pytest.mark.slow
 def test_client_that_leaves_before_the_answer_is_written_all_the_same(edge):
     body = upload()
     edge.call(edge.edge.kafka.gate.clear)
@@ -301,6 +306,7 @@ def test_client_that_wants_no_further_request(edge, version):
         assert client.is_closed()
 
 
+@pytest.mark.slow
 def test_upgrade_is_not_followed(edge):
     upgrade = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"]
     request = post(upload(), upgrade)
@@ -333,6 +339,7 @@ def test_too_many_connections_are_refused(monkeypatch):
         assert edge.ask(GET_LIST)[0] == 200
 
 
+@pytest.mark.slow
 def test_client_that_reads_nothing_is_cut(edge, fast, monkeypatch):
     monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.5)
     with edge.connect() as client:
@@ -361,6 +368,7 @@ def test_mixes_of_invalid_uploads(edge, share):
     assert all((body in written) == (not is_bad) for _, is_bad, body in statuses)
 
 
+@pytest.mark.slow
 def test_full_queue_is_answered_at_once(edge, monkeypatch):
     monkeypatch.setattr(upload_writer, "QUEUE_BYTES", 2000)
     edge.call(edge.edge.kafka.gate.clear)
@@ -377,6 +385,7 @@ def test_full_queue_is_answered_at_once(edge, monkeypatch):
         client.connection.close()
 
 
+@pytest.mark.slow
 def test_stop_answers_what_is_in_flight():
     with served() as edge:
         kafka = edge.edge.kafka

@@ -101,6 +101,7 @@ def prefix(request):
     return f"edge-{time.time_ns():x}-"
 
 
+@pytest.mark.all
 def test_everything_that_got_204_is_written_through_two_edges(scene):
     """With a canary as the devices' address: it stands in no record, log or metric."""
     ports = [scene.start()[0], scene.start()[0]]

@@ -16,7 +16,7 @@ def test_a_minute_of_uploads_may_come_at_once_and_then_one_after_the_other():
     assert limits.take(b"b", 1010.0) == 0.0
 
 
-@pytest.mark.parametrize("per_minute", [1, 7, 600, 999_983])
+@pytest.mark.parametrize("per_minute", [1, 7, 600, pytest.param(999_983, marks=pytest.mark.slow)])
 def test_bucket_holds_exactly_its_tokens(per_minute):
     limits = RateLimits(per_minute)
     taken = 0

@@ -247,6 +247,7 @@ def test_rendered_answer():
     assert b"Content-Length" not in render(TAKEN, lines, keeps=True)
 
 
+@pytest.mark.slow
 @given(
     method=st.sampled_from(["GET", "POST", "OPTIONS", "HEAD", "PUT", ""]),
     path=st.sampled_from(["/v1/reports", "/v1/collections", "/healthz", "/x", ""]) | st.text(max_size=20),

@@ -114,6 +114,7 @@ def test_nothing_is_taken_before_a_relay_has_begun():
     run(scenario)
 
 
+@pytest.mark.slow
 def test_outage_refuses_after_a_moment_and_ends_by_itself():
     """Waiting uploads are given up in time, new ones refused at once; few attempts to connect are made."""
 
@@ -143,6 +144,7 @@ def test_outage_refuses_after_a_moment_and_ends_by_itself():
     run(scenario)
 
 
+@pytest.mark.slow
 def test_short_outage_loses_nothing_and_answers_everything():
     async def scenario(scene):
         await scene.ready()
@@ -189,6 +191,7 @@ def test_queue_is_bounded(monkeypatch):
     run(scenario)
 
 
+@pytest.mark.slow
 def test_close_waits_for_the_queue_then_answers_the_rest():
     async def scenario(scene):
         await scene.ready()

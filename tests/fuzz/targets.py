@@ -13,14 +13,14 @@ from typing import Protocol
 
 #: Number of inputs that CI runs, by target.
 TARGETS = {
-    "packs": 60_000,
-    "uploads": 30_000,
-    "relays": 10_000,
-    "rows": 1_500,
-    "estimates": 1_000,
-    "configuration": 400,
-    "inputs": 2_000,
-    "http": 1_500,
+    "packs": 20_000,
+    "uploads": 10_000,
+    "relays": 3_000,
+    "rows": 500,
+    "estimates": 300,
+    "configuration": 120,
+    "inputs": 600,
+    "http": 500,
 }
 FOUND = Path(__file__).with_name("found")
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -145,6 +146,7 @@ print(len(sys.modules), int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/statu
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.all
 @pytest.mark.timeout(600)
 def test_light_installation_is_small_stores_reports_and_names_extras(light: Path, home: Path) -> None:
@@ -167,6 +169,37 @@ def test_light_installation_is_small_stores_reports_and_names_extras(light: Path
     refused = run(light / "deniable", "aggregate", folder=home)
     assert refused.returncode == 1
     assert refused.stderr == "Error: deniable aggregate needs scipy: pip install 'deniable[worker]'\n"
+
+
+UNPACKED = """\
+import os, sys
+sys.path.insert(0, "unpacked")
+"""
+#: Without Kafka an end in good order would wait for it half a minute.
+REPORTS = """\
+import deniable
+producer = deniable.open_producer("deniable.yaml")
+print(deniable.__file__, producer.report("plan", ["free"], clients=None).dropped, flush=True)
+os._exit(0)
+"""
+CHECKS = """\
+from deploy.cli.main import main
+sys.argv[1:] = ["check"]
+main()
+"""
+
+
+@pytest.mark.all
+def test_unpacked_wheel_takes_reports_and_checks(built: Path, home: Path) -> None:
+    """With the packages that are here, but the modules and files of the wheel."""
+    (wheel,) = built.glob("*.whl")
+    shutil.unpack_archive(wheel, home / "unpacked", "zip")
+    reported, checked = (
+        run(sys.executable, "-c", UNPACKED + each, folder=home) for each in (REPORTS, CHECKS)
+    )
+    assert (reported.returncode, checked.returncode) == (0, 0), reported.stderr + checked.stderr
+    assert re.search(r"/unpacked/deniable/__init__\.py 0$", reported.stdout, re.MULTILINE)
+    assert "one report: epsilon 2" in checked.stdout
 
 
 def _is_ours(package: Path) -> bool:

@@ -260,6 +260,7 @@ def test_long_batch_is_randomized_in_parts(make, kafka):
     assert target.counters().acknowledged == {"latency": 150_000}
 
 
+@pytest.mark.slow
 def test_threads_neither_lose_nor_double_reports(make, kafka):
     target = make(pack_reports=10, pack_seconds=0.01)
     receipts = []
@@ -279,6 +280,7 @@ def test_threads_neither_lose_nor_double_reports(make, kafka):
     assert len({pack.pack_id for pack in sent}) == len(sent)
 
 
+@pytest.mark.slow
 def test_reports_wait_for_kafka(make, kafka, pin_messages: PinMessages) -> None:
     kafka.refuses = KafkaTimeoutError("no metadata")
     target = make()
@@ -290,6 +292,7 @@ def test_reports_wait_for_kafka(make, kafka, pin_messages: PinMessages) -> None:
     assert target.counters().acknowledged == {"latency": 3}
 
 
+@pytest.mark.slow
 def test_next_producer_resends_unacknowledged_packs(make, kafka, pin_messages: PinMessages) -> None:
     """The same record, pack id included, to the same partition."""
     kafka.acknowledges = False
@@ -339,6 +342,7 @@ def lock(folder):
     return connection
 
 
+@pytest.mark.slow
 def test_report_blocks_no_longer_than_configured(make, kafka, tmp_path, monkeypatch):
     """With a locked store, four batches of 6 MB in a queue of 16 MB wait 1.5 s in all, not each."""
     monkeypatch.setattr(parts, "PART_REPORTS", 600_000)
@@ -377,6 +381,7 @@ def test_store_locked_by_another_process_loses_nothing(make, kafka, tmp_path):
     assert sum(pack.reports for pack in packs(kafka)) == 3
 
 
+@pytest.mark.slow
 def test_store_locked_to_the_end_drops_and_reports(make, kafka, tmp_path, monkeypatch, caplog):
     """Reports stored before are sent; the failed ones are not."""
     target = make(block_milliseconds=100, timing=ProducerTiming(busy=0.01, retry=(0.01,)))
@@ -425,6 +430,7 @@ def test_late_pack_is_counted_as_expired(make, kafka):
         assert target.counters().expired.get("latency", 0) == expired
 
 
+@pytest.mark.slow
 def test_briefly_locked_store_keeps_new_reports(make, kafka, tmp_path):
     """The producer retries while callers may wait, and drops nothing."""
     target = make()
@@ -448,6 +454,7 @@ def test_refuses_another_secret_and_a_readable_store(make, tmp_path):
         make()
 
 
+@pytest.mark.slow
 def test_producer_is_not_ready_while_packs_wait_unacknowledged(
     make, kafka, monkeypatch, pin_messages: PinMessages
 ) -> None:

@@ -51,6 +51,7 @@ def test_full_buffer_drops_and_says_so_once(make, kafka, tmp_path, monkeypatch, 
     assert [each.split()[0] for each in shown] == ["499"]
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monkeypatch):
     """By 8 threads, with a small buffer, clients over limits, late events, and one thread that closes."""
@@ -96,6 +97,7 @@ def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monk
     assert reports(kafka) == sum(counters.stored.values())
 
 
+@pytest.mark.slow
 def test_full_queue_of_one_producer_keeps_events(make, kafka, tmp_path, monkeypatch):
     """Nothing is dropped while the store is locked: what has no room waits, and other calls go on."""
     monkeypatch.setattr(submission_queue, "QUEUE_BYTES", 1000)
@@ -116,6 +118,7 @@ def test_full_queue_of_one_producer_keeps_events(make, kafka, tmp_path, monkeypa
     assert reports(kafka) == 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when_away", ["wait", "drop"])
 def test_absent_database_holds_up_only_events_of_clients(make, kafka, tmp_path, when_away):
     secret = tmp_path / "secret"

@@ -131,6 +131,7 @@ def test_decode_of_any_bytes_raises_nothing_but_wire_error(record):
         decode(record)
 
 
+@pytest.mark.slow
 @given(packs(), st.data())
 def test_decode_of_mutated_records_raises_wire_error(pack, data):
     """CRC-32C detects every change within 32 consecutive bits, so no change of a single byte is missed."""
@@ -141,6 +142,7 @@ def test_decode_of_mutated_records_raises_wire_error(pack, data):
         decode(bytes(record))
 
 
+@pytest.mark.slow
 @given(packs(), st.data())
 def test_decode_of_fields_out_of_range_with_a_right_checksum(pack, data):
     """A sender who knows the format can compute the checksum; the fields must still be consistent."""

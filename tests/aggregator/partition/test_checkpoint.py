@@ -202,6 +202,7 @@ def test_command_publishes_changed_terms_at_once() -> None:
     assert len(moved(ledger, TOPICS)) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), max_size=25))
 def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) -> None:
     """A reader at a progress row has exactly the rows of that position, whatever expired or was rejected."""
@@ -226,6 +227,7 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
             assert merged.progress[0].position == number + 1
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_long_run_leaves_no_stale_rows() -> None:
     """Both compacted topics and their merged counts hold only rows of live windows."""

@@ -98,6 +98,7 @@ def open_slowly(monkeypatch: pytest.MonkeyPatch, silent_after: int) -> dict[byte
     return asyncio.run(LedgerStore(NOWHERE, TOPICS, 0, PartitionTiming(open=OPEN_SECONDS)).open())
 
 
+@pytest.mark.slow
 def test_large_ledger_may_open_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice the tolerated silence in this test."""
     stored = open_slowly(monkeypatch, ROWS + 1)
@@ -120,6 +121,7 @@ def test_ledger_overtaken_while_reading_reports_it(
     pin_messages({"a successor": lambda: asyncio.run(LedgerStore(NOWHERE, TOPICS, 0).open())})
 
 
+@pytest.mark.slow
 def test_opening_fails_when_rows_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TimeoutError):
         open_slowly(monkeypatch, ROWS // 2)
@@ -200,6 +202,7 @@ def commit(
     asyncio.run(run())
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """150 records take at least 3 s: more than `commit`, and far less than `commit` with 150 / 5 s."""

@@ -47,6 +47,7 @@ def test_rows_read_on_opening_are_released(broker: Broker) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_slow_checkpoint_does_not_lengthen_the_pause(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses, wait_for = [], asyncio.wait_for
 

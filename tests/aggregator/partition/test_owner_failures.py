@@ -76,6 +76,7 @@ def test_revocation_is_not_lost_in_a_failure(broker: Broker, monkeypatch: pytest
     asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MemoryError, ValueError], ids=["memory", "defect"])
 def test_record_that_fails_half_counted_is_counted_again(
     kind: type[Exception], broker: Broker, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch

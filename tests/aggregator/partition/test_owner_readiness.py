@@ -96,6 +96,7 @@ def test_ledger_that_cannot_be_stored_is_never_ready(broker: Broker, pin_message
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_hanging_checkpoint_is_not_ready(broker: Broker, pin_messages: PinMessages) -> None:
     async def run() -> None:
         async with Running(broker, replace(QUICK, unstored=0.5)) as running:

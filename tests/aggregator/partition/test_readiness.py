@@ -54,6 +54,7 @@ def becomes(workers: Workers, status: int, seconds: float) -> bool:
     return wait_until(lambda: get(workers, "/readyz")[0] == status, seconds)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("away", "back"),
     [

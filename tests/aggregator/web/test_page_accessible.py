@@ -60,6 +60,7 @@ def show_all(shown: Watched) -> None:
         direction.locator("tbody td").first.wait_for()
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("viewport", "scheme"),
     [

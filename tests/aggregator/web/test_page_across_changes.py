@@ -101,6 +101,7 @@ def show(shown: Watched, text: str) -> list[str]:
     return shown.section().locator(".parts li").all_inner_texts()
 
 
+@pytest.mark.all
 @on_desk_and_phone
 def test_shares_so_far_are_joined_and_changes_are_said(
     tab: "Page", worker: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, viewport: Any

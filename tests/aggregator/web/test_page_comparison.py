@@ -78,6 +78,7 @@ def fields_of(shown: Watched) -> list[str]:
     return [f"{field.input_value()[11:]}:00"[:8] for field in fields]
 
 
+@pytest.mark.all
 def test_form_proposes_periods_and_asks_for_them(tab: "Page", comparing: Served, tmp_path: Path) -> None:
     """Up to the end of the newest final window; the figures are those of the command, and so is the CSV.
 

@@ -5,12 +5,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.edge.browser.node import node
 from tests.support.paths import REPOSITORY
 
 PAGE, TESTS = "aggregator/web/page", "tests/aggregator/web/page"
 
 
+@pytest.mark.slow
 def test_pure_parts_of_the_page(tmp_path: Path) -> None:
     """The real modules, in a copy that says what older versions of Node do not see: that they are modules."""
     for folder in (PAGE, TESTS):

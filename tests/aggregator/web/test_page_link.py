@@ -82,6 +82,7 @@ def test_chosen_collections_are_in_the_address(tab: "Page", many: Served) -> Non
         shown.status("Live")
 
 
+@pytest.mark.all
 def test_address_restores_all_that_is_shown(tab: "Page", many: Served) -> None:
     """Search, sorting, rows and window; what people search is in no request."""
     with visit(tab, f"{many.address}#collections={NAMES[7]}") as shown:

@@ -64,6 +64,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, answers: list[Joined]) -> Iterator[S
         yield serving
 
 
+@pytest.mark.all
 @on_desk_and_phone
 def test_mean_is_that_of_the_sequence(
     tab: "Page", worker: Served, answers: list[Joined], viewport: Any

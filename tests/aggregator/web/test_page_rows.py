@@ -48,6 +48,7 @@ def downloaded(shown: Watched, folder: Path, name: str = "fruit") -> Path:
     return path
 
 
+@pytest.mark.all
 def test_rows_are_searched_and_in_steps(tab: "Page", served: Served) -> None:
     """Whatever their case and accents; of thousands, all can be seen at once.
 

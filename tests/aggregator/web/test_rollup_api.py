@@ -114,6 +114,7 @@ def test_estimates_under_former_parameters_are_read_where_there_are_any(
     assert (joined and joined["unread"], joined and joined["values"]) == ((5, []) if others else (None, None))
 
 
+@pytest.mark.slow
 def test_estimates_that_take_too_long_or_are_too_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async def join() -> Joined:
         return replace(joined_of(FRUIT, 1), others={0xAB: 5})
@@ -146,6 +147,7 @@ def test_largest_period_is_accepted() -> None:
     assert (status, record["coverage"]["expected"]) == (200, MOST_WINDOWS)
 
 
+@pytest.mark.slow
 def test_roll_ups_run_one_at_a_time(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
     async def slowly() -> Joined:
         await asyncio.sleep(0.2)

@@ -169,6 +169,7 @@ def test_excess_stream_is_refused_until_another_ends(monkeypatch: pytest.MonkeyP
     run(test)
 
 
+@pytest.mark.slow
 def test_stalled_reader_is_dropped() -> None:
     """The frames exceed all buffers; the worker must not hold any of them for this reader."""
 
@@ -262,6 +263,7 @@ def test_dropped_windows_are_forgotten_one_by_one(
     assert gone == given_up
 
 
+@pytest.mark.slow
 def test_stream_of_few_collections_is_small() -> None:
     """What the worker sends is that of the collections asked for, not of all: 1.5 MB here."""
     shown = crowd(10)

@@ -99,6 +99,7 @@ def test_stop_asks_first(tmp_path: Path) -> None:
     assert [child.returncode for child in children] == [-signal.SIGTERM] * 2
 
 
+@pytest.mark.slow
 def test_stop_kills_deaf_child_and_its_children(tmp_path: Path) -> None:
     child = spawn(["sh", "-c", STUBBORN], tmp_path / "log")
     assert wait_until(lambda: last_lines(tmp_path / "log") != "")

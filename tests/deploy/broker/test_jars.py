@@ -91,6 +91,7 @@ def test_maven_that_fails_leaves_nothing_and_is_tried_again(tools: Path) -> None
     assert fetch_jars().is_dir()
 
 
+@pytest.mark.slow
 def test_messages_of_maven(tools: Path, pin_messages: PinMessages) -> None:
     def fetch(script: str | None) -> None:
         if script is not None:

@@ -20,8 +20,8 @@ from tests.support.paths import REPOSITORY
     ("typed", "completed"),
     [
         ("deniable agg", {"aggregate"}),
-        ("deniable rollup --la", {"--last"}),
-        ("deniable topics cr", {"create"}),
+        pytest.param("deniable rollup --la", {"--last"}, marks=pytest.mark.all),
+        pytest.param("deniable topics cr", {"create"}, marks=pytest.mark.all),
     ],
 )
 def test_bash_completes(typed: str, completed: set[str]) -> None:

@@ -127,6 +127,7 @@ def test_messages_of_budgets(file: Path, pin_messages: PinMessages) -> None:
     pin_messages({what: partial(read, file, text) for what, text in texts.items()})
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_messages_of_files_of_candidates(file: Path, pin_messages: PinMessages) -> None:
     contents = {

@@ -3,9 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
 PAGE = "http://127.0.0.1:8330/try"
 
 
+@pytest.mark.slow
 def test_without_a_browser_the_address_is_to_be_opened_by_hand() -> None:
     code = f"from deploy.demo.devices import opened_page; print(opened_page({PAGE!r}))"
     command = [sys.executable, "-c", code]

@@ -106,7 +106,7 @@ def test_demo_once_ends_with_ok(start_demo: Starter, mark: str, tmp_path: Path) 
     "number",
     [
         pytest.param(signal.SIGKILL, marks=pytest.mark.nightly),
-        pytest.param(signal.SIGINT, marks=pytest.mark.all),
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),
         pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
     ],
 )

@@ -78,10 +78,23 @@ def test_promtool_finds_nothing_wrong() -> None:
     assert f"{len(ALERTS)} rules found" in message
 
 
+#: Those of hours take promtool seconds.
+LONG = {"canaries.yml", "devices.yml", "estimates.yml"}
+
+
 @pytest.mark.slow
-def test_rules_do_what_their_unit_tests_say() -> None:
-    assert UNIT_TESTS
-    promtool("test", "rules", *UNIT_TESTS)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=[pytest.mark.all] if file.name in LONG else []) for file in UNIT_TESTS],
+    ids=lambda file: file.name,
+)
+def test_rules_do_what_their_unit_tests_say(file: Path) -> None:
+    promtool("test", "rules", file)
+
+
+def test_every_file_of_unit_tests_is_run() -> None:
+    assert len(UNIT_TESTS) >= 5
+    assert {file.name for file in UNIT_TESTS} > LONG
 
 
 def test_alerts_are_tested_both_ways_and_records_once() -> None:

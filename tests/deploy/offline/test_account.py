@@ -82,6 +82,7 @@ def test_a_budget_answers_reports_for_each_bound() -> None:
     assert found["reports"] == {"basic": 8, "zcdp": 8, "rdp": 9, "exact": 10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memoized", [False, True])
 def test_rappor_is_that_of_the_mechanism(memoized: bool) -> None:
     mechanism = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
@@ -100,6 +101,7 @@ def test_longitudinal_reports_cost_more_than_independent_ones() -> None:
     assert answer(f"{LONGITUDINAL} --reports 8")["exact"] == pytest.approx(0.573, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "asked"), [(LONGITUDINAL, "--reports 3"), (LONGITUDINAL_HASH, "--budget 0.5")]
 )
@@ -196,9 +198,10 @@ def test_tables_say_the_same_in_words() -> None:
     ("line", "message"),
     [
         (f"{K_RR} --budget 1e9", "100000 or more"),
-        (
+        pytest.param(
             "--mechanism k-rr-longitudinal --k 2 --epsilon-inf 1 --epsilon-one 1e-6 --budget 0.9 --memoized",
             "10000 or more",
+            marks=pytest.mark.slow,
         ),
         (f"{K_RR} --budget 0.1", "0"),
     ],
@@ -289,6 +292,7 @@ def test_number_is_that_of_the_mechanism() -> None:
 SHUFFLED = f"{K_RR} --shuffled 100000"
 
 
+@pytest.mark.slow
 def test_a_report_among_shuffled_ones_has_two_certified_values() -> None:
     found = answer(f"{SHUFFLED} --delta 1e-6")
     assert list(found) == [

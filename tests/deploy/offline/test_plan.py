@@ -60,6 +60,7 @@ def test_pairs_of_fields_are_planned_with_shared_epsilon_and_as_bits() -> None:
     assert "pair" not in json.loads(run("--values 17 --epsilon 4 --reports 336776 --json").stdout)
 
 
+@pytest.mark.slow
 def test_growth_at_epsilon_1_finds_next_to_nothing() -> None:
     """Half a million reports; at epsilon 4 most of the top 32 of 120,000 texts."""
     line = "--values 120000 --reports 500000 --levels 5"
@@ -87,6 +88,7 @@ def test_all_of_few_texts_are_not_next_to_nothing() -> None:
     assert "reports find some without a list: about 2.0 of the most frequent" in line
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_growth_is_planned_for_shuffled_reports() -> None:
     line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --shuffled 1000000 --json"
@@ -315,6 +317,7 @@ def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
     assert "at this epsilon" not in text
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:
     line = "--values 16 --shuffled-epsilon 0.1 --reports 10000 --second-values 3"

@@ -112,6 +112,7 @@ def test_one_report_is_singular() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_long_waits_are_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     with WaitView().shown("the bus"):
         pass

@@ -94,6 +94,7 @@ def gauges(address: str) -> dict[str, float]:
     }
 
 
+@pytest.mark.all
 def test_commands_and_worker_find_the_same(
     request: pytest.FixtureRequest, deployment: Deployment, last_window: int
 ) -> None:

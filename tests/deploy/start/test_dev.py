@@ -55,6 +55,7 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
     assert wait_until(lambda: state_of(broker) == "Z")
 
 
+@pytest.mark.nightly
 @pytest.mark.all
 @pytest.mark.broker
 def test_a_second_start_continues_with_edge_and_relay_and_an_edit_reaches_them(

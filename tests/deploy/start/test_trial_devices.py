@@ -38,6 +38,7 @@ def test_an_edge_alone_is_not_waited_for_and_says_what_it_lacks(tmp_path: Path) 
     assert ready(devices(tmp_path, edge=EDGE)) == [*EDGE.splitlines()[:3], NO_RELAY]
 
 
+@pytest.mark.slow
 def test_an_edge_that_takes_nothing_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
 ) -> None:

@@ -17,6 +17,7 @@ def test_worker_that_ends_is_reported(tmp_path: Path, pin_messages: PinMessages)
     stop([child])
 
 
+@pytest.mark.slow
 def test_worker_that_is_never_ready_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
 ) -> None:

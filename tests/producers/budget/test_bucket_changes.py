@@ -45,6 +45,7 @@ def held_one_by_one(buckets, limit, last=0, count=0):
     return shown, last, count
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.integers(1, 4), max_size=9), min_size=1, max_size=4),
     st.integers(0, 5),
@@ -64,7 +65,7 @@ def test_held_buckets_are_those_of_one_report_after_another(given_buckets, limit
         assert after[client].tolist() == tuple(state)
 
 
-@pytest.fixture(params=["folder", "database"])
+@pytest.fixture(params=["folder", pytest.param("database", marks=pytest.mark.slow)])
 def open_charges(request, tmp_path):
     """Opens charges in one store, as each of several processes does."""
     opened = []
@@ -177,6 +178,7 @@ def sent_by(kafka):
     return np.divmod(numbers, NOISELESS.hash_buckets)
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "changes"),

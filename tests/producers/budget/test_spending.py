@@ -295,6 +295,7 @@ def test_reports_are_charged_in_the_given_order(ledger):
     assert spent == [2, 1, 2]
 
 
+@pytest.mark.slow
 def test_disk_and_rate_for_many_clients(tmp_path):
     """At most 100 bytes a client without the log, and at least a tenth of the documented rate."""
     count, batch = 100_000, 20_000

@@ -22,6 +22,8 @@ from tests.support.brokers.log_lines import messages
 from tests.support.processes import wait_until
 from tests.support.producers.postgres_server import postgres_server
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 12
 CARRIER = Allowance(
     Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True, window_seconds=60),
@@ -91,7 +93,6 @@ def test_database_has_no_client_value_or_report(pod, database, postgres_of_all):
         assert canary.encode() not in stored
 
 
-@pytest.mark.slow
 def test_reports_without_clients_need_no_database(pod, kafka):
     closed = BudgetDatabase("postgresql://deniable@127.0.0.1:9/budgets")
     producer = pod(closed, block_milliseconds=200, pack_seconds=0.1)
@@ -104,7 +105,6 @@ def test_reports_without_clients_need_no_database(pod, kafka):
     assert sent(kafka) == 5
 
 
-@pytest.mark.slow
 def test_reports_wait_for_the_database(pod, server, kafka, caplog):
     producer = pod(BudgetDatabase(server.url()), block_milliseconds=300)
     assert report(producer, 1) == Receipt(stored=1)
@@ -122,7 +122,6 @@ def test_reports_wait_for_the_database(pod, server, kafka, caplog):
     assert report(producer, LIMIT) == Receipt(stored=LIMIT - 4, refused=4)
 
 
-@pytest.mark.slow
 def test_reports_are_dropped_if_configured(pod, server, kafka):
     producer = pod(BudgetDatabase(server.url(), when_away="drop"))
     assert report(producer, 1) == Receipt(stored=1)
@@ -137,7 +136,6 @@ def test_reports_are_dropped_if_configured(pod, server, kafka):
     assert sent(kafka) == 2
 
 
-@pytest.mark.slow
 def test_restarted_server_costs_no_report(pod, server, kafka):
     """The connection is found dead at the next charge, and a new one is made at once."""
     producer = pod(BudgetDatabase(server.url(), when_away="drop"))
@@ -147,7 +145,7 @@ def test_restarted_server_costs_no_report(pod, server, kafka):
     assert report(producer, 1) == Receipt(stored=1)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_hanging_database_holds_up_neither_close_nor_others(pod, server, kafka):
     producer = pod(BudgetDatabase(server.url()), block_milliseconds=200)
     report(producer, 1)
@@ -196,7 +194,6 @@ def test_nothing_is_stored_before_it_is_charged(pod, database, kafka, monkeypatc
     assert sent(kafka) == 2
 
 
-@pytest.mark.slow
 def test_many_small_calls_are_charged_together(pod, database, kafka, monkeypatch):
     """A transaction takes what came while the last one ran."""
     charges, save = [], PostgresBudgets.save

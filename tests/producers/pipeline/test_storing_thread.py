@@ -83,6 +83,7 @@ def test_queued_reports_are_stored_at_the_end(thread):
     assert [each.pending_receipt.receipt for each in (first, last)] == [Receipt(stored=1)] * 2
 
 
+@pytest.mark.slow
 def test_paused_thread_has_no_open_store_file(thread, tmp_path):
     """A forked child would hold SQLite's locks without a connection."""
     assert "producer.sqlite" in open_files(tmp_path)
@@ -97,6 +98,7 @@ def test_paused_thread_has_no_open_store_file(thread, tmp_path):
     assert submission.pending_receipt.receipt == Receipt(stored=1)
 
 
+@pytest.mark.slow
 def test_computing_a_limit_closes_store_and_allows_forks(thread, monkeypatch, tmp_path):
     """Computing takes seconds; reports that arrive meanwhile are stored after it and the fork."""
     charge, finding, found, files = Spending.charge, Latch(), Latch(), set()

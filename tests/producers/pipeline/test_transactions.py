@@ -181,6 +181,7 @@ def hashed(pipeline, values):
     return receipts, [pack.record for pack in pipeline.delivery.packs], pipeline.delivery.times
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_used_up_changes_leave_nothing_that_depends_on_values(make, tmp_path):
     """With the same random words: later values of whatever kind give the same bytes at the same times."""

@@ -254,6 +254,7 @@ def test_at_most_keeps_the_bits_with_the_smallest_words():
     assert np.array_equal(kept, np.concatenate([row(9, 62), row(7)]))
 
 
+@pytest.mark.slow
 def test_every_subset_is_equally_likely():
     """Ten subsets of 3 of 5 bits, 40,000 rows, false alarm 1e-6: catches one that is 14 % too rare."""
     kept = at_most(np.repeat(row(0, 7, 8, 30, 63), REPORTS, axis=0), 3, RepeatableWords(1))

@@ -182,6 +182,7 @@ def test_undone_adoption_takes_nothing(room):
     assert two.adopt() == [FIRST]
 
 
+@pytest.mark.slow
 def test_free_pages_are_returned_to_the_disk(room):
     """After an outage the file shrinks again."""
     outbox = room.open(2**28)

@@ -61,6 +61,7 @@ def seconds_of(first_halves, frames=400):
     return time.process_time() - began
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize("first_halves", [1, 64])
 def test_ids_forged_to_share_first_halves_cost_little_more(first_halves):

@@ -146,6 +146,7 @@ def test_messages_about_files(tmp_path: Path, authority: Authority, pin_messages
         assert len({refusal(secured(path)).removeprefix(field) for field, secured in fields.items()}) == 1
 
 
+@pytest.mark.slow
 def test_key_password_file_is_read_only_for_an_encrypted_key(
     tmp_path: Path, issued: Issued, encrypted_key: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_key_password_file_is_read_only_for_an_encrypted_key(
         assert wrong not in message
 
 
+@pytest.mark.slow
 def test_bad_certificate_or_key_is_reported(tmp_path: Path, issued: Issued) -> None:
     text = tmp_path / "text"
     for content in (

@@ -66,6 +66,7 @@ def test_a_record_states_the_hour_of_its_batch():
     assert all(stated == hour * 3_600_000 for stated, hour in hours)
 
 
+@pytest.mark.all
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_sent_twice_have_the_same_records_under_the_same_keys(seed):
@@ -84,6 +85,7 @@ def test_batches_sent_twice_have_the_same_records_under_the_same_keys(seed):
     assert totals(outcomes_in(whole) * 2) == once
 
 
+@pytest.mark.slow
 def test_accepted_and_rejected_reports_are_those_of_all_uploads():
     from relay.columns import decode_columns
 

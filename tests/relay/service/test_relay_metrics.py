@@ -16,6 +16,7 @@ from tests.support.relay.logs import KEYS, LONG, PARTITION, PARTITIONS, SHORT, R
 NAMES = {SHORT.fingerprint: "short", LONG.fingerprint: "long"}
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_batches_sent():
     metrics = RelayMetrics(NAMES)
     relay = PartitionRelay(PARTITION, KEYS, Start(0), -1, ("reports", "rejected"), PARTITIONS)
@@ -101,6 +102,7 @@ def test_a_scrape_every_five_minutes_sees_the_smallest_order_of_every_window():
         assert registry.get_sample_value("deniable_relay_shuffled_reports_honest", labels) == least
 
 
+@pytest.mark.slow
 def test_closed_windows_have_the_smallest_order_of_all_their_releases():
     relay = PartitionRelay(PARTITION, KEYS, Start(0), -1, ("reports", "rejected"), PARTITIONS)
     sealed = relay.take(Stored(*record) for record in RandomLog(2).grow(400).records)

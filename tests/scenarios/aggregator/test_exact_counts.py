@@ -16,6 +16,7 @@ from tests.chaos.processes.workers import Workers
 from tests.support.processes import wait_until
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_hole_that_retention_deletes_is_not_a_loss(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """The log ends in a transaction marker, all records are counted, and retention deletes everything.

@@ -60,6 +60,7 @@ def send_until_listed(producer: deniable.Producer, file: Path, since: int) -> No
     pytest.fail(f"no final estimate lists {FOUND}")
 
 
+@pytest.mark.all
 def test_found_texts_are_listed_and_keep_their_moment_when_the_worker_is_killed(
     broker: str, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ REPORTS = 40_000
 SETTLE_SECONDS = 120
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("mechanism", "described", "clients"),
     [

@@ -39,6 +39,7 @@ def newest(configuration: Configuration) -> EstimateRecord | None:
     return max(found, key=lambda record: record.reports, default=None)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("mechanism", ["k-rr-pair", pytest.param("one-hot-pair", marks=pytest.mark.nightly)])
 def test_pair_arrives_as_joint_table_margins_and_test(
     mechanism: str, broker: str, topic_prefix: str, tmp_path: Path

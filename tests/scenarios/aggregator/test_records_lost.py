@@ -1,8 +1,6 @@
 """Retention deletes uncounted records, on a real broker: the position stays until the loss is accepted."""
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,9 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from deploy.cluster.deployment import deployment_of
 from deploy.config.file import Configuration
 from tests.chaos.processes.collection_setup import configure
-from tests.chaos.processes.workers import ROOT, Workers
+from tests.chaos.processes.workers import Workers
 from tests.scenarios.aggregator.test_exact_counts import stored_positions
+from tests.support.deployments import run_command
 from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.all
@@ -29,8 +28,8 @@ def send(configuration: Configuration, records: int) -> None:
 
 def accept_loss(configuration: Configuration) -> str:
     """Output of the command, which must succeed."""
-    command = [sys.executable, "-m", "deploy", "replay", "--accept-loss", "--config", str(configuration.path)]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    command = ("replay", "--accept-loss", "--config", str(configuration.path))
+    ended = run_command(command, configuration.path.parent)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

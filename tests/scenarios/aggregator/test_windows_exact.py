@@ -5,7 +5,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -27,8 +26,9 @@ from tests.chaos.judging import stored
 from tests.chaos.judging.recount import Counted, recount
 from tests.chaos.load.packs import PackMaker
 from tests.chaos.processes.collection_setup import write
-from tests.chaos.processes.workers import ROOT, Workers
+from tests.chaos.processes.workers import Workers
 from tests.chaos.run import replayed
+from tests.support.deployments import run_command
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
@@ -196,8 +196,7 @@ def test_replay_finds_no_difference(run: tuple[Configuration, Workers]) -> None:
 
 
 def command(configuration: Configuration, *words: str) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-m", "deploy", *words, "--config", str(configuration.path)]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return run_command((*words, "--config", str(configuration.path)), configuration.path.parent)
 
 
 @pytest.mark.parametrize("name", ["place", "paged"])

@@ -25,8 +25,8 @@ def test_a_worker_without_a_broker_ends_in_time(topic_prefix: str, tmp_path: Pat
         deployment = Deployment(tmp_path, broker.bootstrap_servers, topic_prefix)
         deployment.create_topics()
         with (
-            deployment.running("patient.log", "aggregate", "--web-port", "0") as patient,
-            deployment.running("urgent.log", "aggregate", "--web-port", "0") as urgent,
+            deployment.started("patient.log", "aggregate", "--web-port", "0") as patient,
+            deployment.started("urgent.log", "aggregate", "--web-port", "0") as urgent,
         ):
             for log in ("patient.log", "urgent.log"):
                 assert wait_until(lambda log=log: "ledger open" in deployment.output(log), 120), (

@@ -28,7 +28,7 @@ DEVICES, OF_DEVICES = "deniable: devices", "deniable_(edge|relay)_"  # see test_
 # Exported after an alarm only; nothing bounds Bloom RAPPOR, the demo's only permanent responses, for ever.
 ABSENT = re.compile("deniable_((share|mean)_change|epsilon_lifetime)")
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.timeout(600)]
 
 
 class Watched(NamedTuple):

@@ -50,6 +50,7 @@ def sender(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
     return deployment(tmp_path / "sender", broker, topic_prefix)
 
 
+@pytest.mark.all
 def test_python_and_produce_are_told_that_parameters_differ(worker: Deployment, sender: Deployment) -> None:
     """A producer that started before the workers hears later; `produce` ends before it reads its input."""
     worker.create_topics()

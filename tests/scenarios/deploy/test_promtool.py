@@ -120,12 +120,14 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield scraped(worker), scraped(producer)
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_promtool_finds_nothing_wrong_and_no_client_is_revealed(endpoints: tuple[str, str]) -> None:
     assert [findings(metrics) for metrics in endpoints] == ["", ""]
     assert not any("client-" in metrics for metrics in endpoints)
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_served_metrics_equal_the_definitions(endpoints: tuple[str, str]) -> None:
     """Names, meanings and labels, and a sample of each metric; nothing changes or grows here."""

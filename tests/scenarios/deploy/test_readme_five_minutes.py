@@ -16,7 +16,7 @@ from tests.support.deploy.terminal import Terminal
 from tests.support.paths import REPOSITORY
 from tests.support.processes import descendants, state_of, wait_until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("## Your own data in five minutes")[2].partition("## From devices")[0]

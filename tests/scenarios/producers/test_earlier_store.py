@@ -69,6 +69,7 @@ def test_what_it_carried_over_is_known_for_one_value_alone(config: ProducerConfi
     assert all(one.epsilon <= one.any_epsilon < math.inf for one in spent.values())
 
 
+@pytest.mark.slow
 def test_its_pack_and_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
     """One full pack of 4 reports, and buffers of 1 and 2 reports; Kafka is away, so all stay in the store."""
     producer = Producer(config)
@@ -81,6 +82,7 @@ def test_its_pack_and_buffers_wait_to_be_sent(config: ProducerConfig) -> None:
     assert {pack.fingerprint for pack in packs} == known
 
 
+@pytest.mark.slow
 def test_its_clients_keep_their_spending(config: ProducerConfig) -> None:
     """Budgets count by the client's key, so the same secret finds the same client."""
     producer = Producer(config)

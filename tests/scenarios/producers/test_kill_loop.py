@@ -171,7 +171,10 @@ def shown_buckets(packs):
 
 @pytest.mark.broker
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("is_shared", [False, True], ids=["folder", "database"])
+@pytest.mark.parametrize(
+    "is_shared",
+    [pytest.param(False, id="folder"), pytest.param(True, id="database", marks=pytest.mark.all)],
+)
 @pytest.mark.parametrize(
     "rounds",
     [pytest.param(POINTS, id="points"), pytest.param(RANDOM, id="random", marks=pytest.mark.nightly)],

@@ -212,7 +212,14 @@ assert steps > 50
 """
 
 
-@pytest.mark.parametrize("what", ["counter", "chained", "blockwise"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "counter",
+        pytest.param("chained", marks=pytest.mark.all),
+        pytest.param("blockwise", marks=pytest.mark.all),
+    ],
+)
 def test_handler_may_interrupt_the_first_draw(what):
     """A library that initializes itself on first use may hold a lock meanwhile.
 
@@ -283,7 +290,7 @@ for turn in range(1 if sys.argv[3] == "report" else 15):
 """
 
 
-@pytest.mark.parametrize("what", ["report", "close"])
+@pytest.mark.parametrize("what", ["report", pytest.param("close", marks=pytest.mark.all)])
 def test_handler_of_real_signals_ends(tmp_path, what):
     here = str(REPOSITORY)
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path), here, what]

@@ -59,6 +59,7 @@ def test_call_does_not_wait_for_store_or_kafka(make, kafka, locked):
     assert target.counters().acknowledged == {"latency": CALLS + 1}
 
 
+@pytest.mark.all
 def test_full_buffer_does_not_slow_calls(make, kafka, locked, monkeypatch):
     """Nor may memory grow: what has no room is dropped and counted, and no call waits as `report` does."""
     monkeypatch.setattr(submission_queue, "QUEUE_BYTES", 10_000)
@@ -75,6 +76,7 @@ def test_full_buffer_does_not_slow_calls(make, kafka, locked, monkeypatch):
     assert target.counters().stored == {"latency": calls - dropped}
 
 
+@pytest.mark.all
 def test_busy_threads_do_not_starve_another_collection(make, kafka):
     """Four threads record one collection without pause; an event of another is stored within seconds."""
     target, over = make(pack_seconds=0.05), threading.Event()

@@ -125,7 +125,22 @@ with Producer(config) as producer:
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
+#: Those of which test_process_ends in producers/recipes has one, and variants of others.
+NIGHTLY = {
+    "end of script",
+    "SIGTERM",
+    "SIGTERM, own handler set before",
+    "sys.exit",
+    "uncaught exception",
+    "KeyboardInterrupt",
+    "SIGTERM after close of another producer",
+    "exception in another thread",
+}
+
+
+@pytest.mark.parametrize(
+    "end", [pytest.param(end, marks=[pytest.mark.nightly] if end in NIGHTLY else []) for end in ENDS]
+)
 def test_nothing_is_lost_or_doubled_at(tmp_path, make, kafka, end):
     script, status = ENDS[end]
     done = run(script, tmp_path)

@@ -243,7 +243,13 @@ def take_away(admin: KafkaAdminClient, user: str, permission: Permission) -> Non
 
 
 @pytest.mark.all
-@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize(
+    "role",
+    [
+        pytest.param(role, marks=[] if role in {Role.PRODUCER, Role.AGGREGATOR} else [pytest.mark.nightly])
+        for role in Role
+    ],
+)
 def test_every_permission_is_needed_and_checked(
     principals: Principals, secured_broker: SecuredBroker, role: Role
 ) -> None:

@@ -49,6 +49,7 @@ def topic(secured_broker: SecuredBroker, topic_prefix: str) -> str:
     return name
 
 
+@pytest.mark.all
 def test_user_has_exactly_the_allowed_operations(
     secured_broker: SecuredBroker, topic: str, topic_prefix: str
 ) -> None:

@@ -49,8 +49,8 @@ def test_every_command_works(secured_broker: SecuredBroker, tmp_path: Path, topi
 
     run(password, "topics", "create")
     with (
-        password.running("worker.log", "aggregate", "--web-port", "0") as worker,
-        certificate.running("worker.log", "aggregate", "--web-port", "0") as other_worker,
+        password.started("worker.log", "aggregate", "--web-port", "0") as worker,
+        certificate.started("worker.log", "aggregate", "--web-port", "0") as other_worker,
         password.piped("watch", "carrier") as watching,
         certificate.piped("watch", "carrier") as other_watching,
     ):

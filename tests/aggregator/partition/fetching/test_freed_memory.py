@@ -32,5 +32,6 @@ def faults(*arguments: str) -> int:
     return int(ended.stdout)
 
 
+@pytest.mark.slow
 def test_memory_of_a_fetch_is_used_again_by_another_thread() -> None:
     assert faults("kept") < 1000 < faults("default")

@@ -11,6 +11,7 @@ from aggregator.partition.fetching.offset_chain import OffsetChain
 from tests.support.messages import PinMessages
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(10, 60)), st.data())
 def test_chain_visits_every_fetched_record_once(present: set[int], data: st.DataObject) -> None:
     """For any division of the log into fetches, and any holes in between."""

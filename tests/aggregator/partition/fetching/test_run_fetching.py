@@ -134,6 +134,7 @@ def test_damaged_batch_is_no_run(place: int) -> None:
         next(runs)
 
 
+@pytest.mark.slow
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 5))
 def test_right_checksum_of_nonsense_ends_as_with_aiokafka(body: bytes, count: int) -> None:
     """A broker would not store it; whoever could make it do so must not stop a worker in another way."""

@@ -55,6 +55,7 @@ def test_closed_port_is_named_with_what_to_do(closed: str, pin_messages: PinMess
     pin_messages({"nothing listens": lambda: refusal(closed)})
 
 
+@pytest.mark.all
 @pytest.mark.slow
 def test_servers_other_than_kafka_are_recognized(pin_messages: PinMessages) -> None:
     answers = {"it hangs up": b"", "it speaks HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n"}
@@ -65,6 +66,7 @@ def test_servers_other_than_kafka_are_recognized(pin_messages: PinMessages) -> N
     pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
+@pytest.mark.slow
 def test_silence_is_given_up(pin_messages: PinMessages) -> None:
     began = time.monotonic()
     with listening(None) as address:

@@ -43,6 +43,7 @@ def test_new_database_is_left_as_it_is(
     assert postgres_of_all.execute(tables, database.url) == [(0,)]
 
 
+@pytest.mark.slow
 def test_used_database_belongs_to_one_secret(
     tmp_path: Path, database: BudgetDatabase, secret: Secret
 ) -> None:
@@ -53,6 +54,7 @@ def test_used_database_belongs_to_one_secret(
     assert database.url.rpartition("/")[2] in finding.what
 
 
+@pytest.mark.slow
 def test_missing_permissions_are_named(
     tmp_path: Path, database: BudgetDatabase, secret: Secret, postgres_of_all: PostgresServer
 ) -> None:

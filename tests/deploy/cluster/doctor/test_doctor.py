@@ -96,6 +96,7 @@ def test_clients_that_a_broker_refuses_are_told_why(patient: Patient, broker: st
         named(patient, security, servers, step, cause)
 
 
+@pytest.mark.all
 @of_broker
 def test_certificates_of_a_broker_are_judged(patient: Patient) -> None:
     broker = patient.broker
@@ -161,6 +162,7 @@ def closed() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.mark.all
 @of_broker
 def test_brokers_that_are_unreachable_or_silent_are_named(
     patient: Patient, monkeypatch: pytest.MonkeyPatch
@@ -186,6 +188,7 @@ def test_brokers_that_are_unreachable_or_silent_are_named(
         asked.set()
 
 
+@pytest.mark.all
 @of_broker
 def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
     with closed() as down, silent() as mute:
@@ -200,6 +203,7 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
     assert results["authorization"].status == "ok"  # nobody waits for those that are down
 
 
+@pytest.mark.slow
 def test_a_step_that_hangs_is_abandoned_and_one_without_time_not_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -74,6 +74,7 @@ LACKING = {
 }
 
 
+@pytest.mark.all
 def test_each_role_needs_its_permissions_and_passes_with_them(set_up: Patient) -> None:
     for role, names in LACKING.items():
         lacking = [name.format(set_up.prefix) for name in names]

@@ -148,6 +148,7 @@ def test_forbidden_command_is_one_sentence(
         assert "deniable topics create --acls --" in line or "kafka-acls.sh --bootstrap-server " in line
 
 
+@pytest.mark.all
 def test_everybody_can_do_their_work(working: Principals, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each command says is looked at elsewhere; here it is let do it."""
     aggregator, reader = working.by_role[Role.AGGREGATOR], working.by_role[Role.READER]

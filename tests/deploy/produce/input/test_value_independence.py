@@ -156,6 +156,7 @@ def test_json_leaves_the_same_whatever_its_values(
 BREAKING = st.text(st.sampled_from('",\\{}[]: \ra1'), min_size=1, max_size=8).map(str.encode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["csv", "jsonl"])
 @settings(bounded, max_examples=150)
 @given(value=BREAKING, number=st.integers(0, 1))

@@ -63,6 +63,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "'deniable[worker,otlp]'" in refused.value.message
 
 
+@pytest.mark.slow
 def test_collector_that_goes_and_returns_is_logged_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures go on where they were: the protocol's totals are cumulative."""
     pytest.importorskip("opentelemetry.sdk", reason="the extra otlp is not installed")

@@ -56,6 +56,7 @@ def changed(pack: wire.Pack, **other: object) -> wire.Pack:
     return wire.Pack(**{name: getattr(pack, name) for name in pack.__slots__} | other)
 
 
+@pytest.mark.slow
 def test_all_packs_of_a_relay_are_expected_and_nothing_else(
     whole: UploadRecount, packs: list[wire.Pack]
 ) -> None:
@@ -72,6 +73,7 @@ def test_all_packs_of_a_relay_are_expected_and_nothing_else(
     assert judged(whole, [changed(packs[0], pack_id=bytes(16))]).other_reports == packs[0].reports
 
 
+@pytest.mark.slow
 def test_batches_that_are_not_committed_need_not_be_sent_and_are_held(
     log: Log, sent: dict[int, list[wire.Pack]], whole: UploadRecount
 ) -> None:
@@ -82,6 +84,7 @@ def test_batches_that_are_not_committed_need_not_be_sent_and_are_held(
     assert len(sums) == 1
 
 
+@pytest.mark.slow
 def test_missing_packs_are_named_by_window_and_reason(whole: UploadRecount, packs: list[wire.Pack]) -> None:
     absent, first, late, *others = packs
     judge = judged(whole, others)
@@ -98,6 +101,7 @@ def test_missing_packs_are_named_by_window_and_reason(whole: UploadRecount, pack
     assert missing.reports.keys() == {(pack.fingerprint, pack.window_start) for pack in (absent, first, late)}
 
 
+@pytest.mark.slow
 def test_windows_that_lack_deleted_uploads_are_not_judged() -> None:
     """A relay that began before the deletion sent packs of these windows; none is expected.
 

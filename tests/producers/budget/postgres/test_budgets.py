@@ -27,6 +27,8 @@ from tests.support.producers.charges import (
 )
 from tests.support.producers.postgres_server import postgres_server
 
+pytestmark = pytest.mark.slow
+
 SECRET = Secret(bytes(32))
 TABLES = ("deniable_identity", "deniable_collections", "deniable_terms", "deniable_spending")
 
@@ -39,7 +41,6 @@ def charges(database):
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 @settings(
     max_examples=40,
     deadline=None,
@@ -52,7 +53,6 @@ def test_charging_equals_the_model_of_the_folder(postgres_of_all, steps):
     charges.close()
 
 
-@pytest.mark.slow
 def test_charges_of_several_connections_never_exceed_the_limit(database, charges):
     """Without the lock of `raise_horizons`, some charges read rows that others are about to replace."""
     allowed, taken = limit(allowance(), 0.0), []
@@ -74,7 +74,6 @@ def test_charges_of_several_connections_never_exceed_the_limit(database, charges
     assert spent.lifetime_reports == min(allowed, 10)
 
 
-@pytest.mark.slow
 def test_rolled_back_charge_leaves_nothing(charges):
     with suppress(KeyError), charges.store.transaction():
         charges.spending.charge("answers", clients_of([1]), np.array([window_of(NOON)]), NOON)
@@ -156,7 +155,6 @@ def test_user_without_rights_gets_the_remedy(postgres_of_all, database):
     charges.close()
 
 
-@pytest.mark.slow
 def test_server_that_may_forget_is_refused():
     with postgres_server() as server:
         server.stop()

@@ -26,6 +26,7 @@ def test_each_call_gets_its_own_receipt(kept):
     assert all(call.done.is_open for call in [*calls, shared])
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_calls_of_several_reports_share_a_receipt(kept):
     calls = [PendingReceipt(len(each)) for each in kept]

@@ -39,6 +39,7 @@ def is_usable(event):
     return client != "" and 0 <= at <= MAX_WINDOW_START
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(EVENT, st.none())))
 def test_any_mix_of_events_and_takes_keeps_all_in_order(steps):
     """None means a take."""
@@ -55,6 +56,7 @@ def test_any_mix_of_events_and_takes_keeps_all_in_order(steps):
     assert buffer.items == []
 
 
+@pytest.mark.slow
 @given(st.lists(EVENT))
 def test_usable_events_have_a_time_and_no_empty_client(given_events):
     usable = buffer_of(given_events).take().with_clients().in_time()
@@ -66,6 +68,7 @@ def test_usable_events_are_not_copied():
     assert events.with_clients().in_time() is events
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.text(min_size=1)), st.just(5.0))))
 def test_events_are_split_by_client_in_order(given_events):
     parts = [rows(part) for part in buffer_of(given_events).take().by_client()]

@@ -104,6 +104,7 @@ def test_events_that_come_together_are_queued_together(recorder, pipeline, monke
     assert sorted((each.has_clients, len(each.rows)) for each in pipeline.kept) == [(False, 500), (True, 300)]
 
 
+@pytest.mark.slow
 def test_event_is_queued_without_another_call(recorder, pipeline):
     """Also if the thread sleeps, at any moment of falling asleep: none waits until it wakes by itself."""
     began = time.monotonic()
@@ -193,6 +194,7 @@ def test_save_waits_until_receipts_are_settled(recorder, pipeline, monkeypatch):
     assert recorder.save(60)
 
 
+@pytest.mark.slow
 def test_full_buffer_drops_and_counts_exactly(
     recorder, pipeline, totals, monkeypatch, caplog, pin_messages: PinMessages
 ) -> None:

@@ -110,7 +110,13 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("name", PASSING)
+#: Those that make quick runs too.
+OFTEN = {"503", "cut", "portal"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow]) for name in PASSING]
+)
 def test_pack_is_sent_again_with_the_same_bytes(make, server, name):
     server.answer = in_turn(PASSING[name], PASSING[name], plain(204))
     producer = make()
@@ -128,6 +134,7 @@ LATER = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [EARLY_HINTS, LATER], ids=["1xx", "two answers"])
 def test_an_answer_acknowledges_no_other_upload(server, first):
     """A second answer on a connection, which stays open, belongs to no later request."""
@@ -211,6 +218,7 @@ def test_too_large_pack_is_kept_and_named(make, server, pin_messages: PinMessage
     assert len({each.body for each in server.uploads()}) == 2
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured(make, server):
     server.answer = in_turn(plain(503, Retry_After="1"), plain(204))
     producer = make()
@@ -220,6 +228,7 @@ def test_retry_after_is_honoured(make, server):
     assert 1.0 <= second.at - first.at < 10
 
 
+@pytest.mark.slow
 def test_one_thread_tries_while_the_edge_fails(make, server, monkeypatch):
     """Not all connections at once; then all of them are used."""
     server.answer = plain(503)
@@ -252,6 +261,7 @@ def test_one_failing_pack_does_not_hold_up_others(make, server):
     assert wait_until(lambda: producer.counters().acknowledged == {"carrier": 20}, 30)
 
 
+@pytest.mark.slow
 def test_slow_answer_ends_at_one_deadline(make, server):
     """A byte now and then does not keep an exchange alive."""
     server.answer = in_turn(raw(*[b"HTTP/1.1 2"] + [b"0"] * 100, pause=0.1), plain(204))
@@ -263,6 +273,7 @@ def test_slow_answer_ends_at_one_deadline(make, server):
     assert first.body == second.body
 
 
+@pytest.mark.slow
 def test_closing_does_not_wait_for_a_slow_edge(make, server, tmp_path):
     answers = threading.Event()
 
@@ -283,6 +294,7 @@ def test_closing_does_not_wait_for_a_slow_edge(make, server, tmp_path):
     assert rows(server) == (2, 2)
 
 
+@pytest.mark.slow
 def test_edge_away_at_the_start(tmp_path, caplog, pin_messages: PinMessages) -> None:
     with fake_edge() as server:
         port = server.server_port
@@ -329,6 +341,7 @@ def test_buffers_of_a_producer_for_kafka_are_cut(make, server, monkeypatch, tmp_
     assert len(server.uploads()) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_edge", [True, False])
 def test_packs_made_for_another_destination_are_kept(
     make, server, monkeypatch, to_edge, pin_messages: PinMessages
@@ -369,6 +382,7 @@ def test_death_of_a_thread_is_reported(make, server, monkeypatch):
         producer.close()
 
 
+@pytest.mark.slow
 def test_store_holds_the_bytes_that_are_sent(make, server, tmp_path: Path):
     server.answer = plain(503)
     producer = make()

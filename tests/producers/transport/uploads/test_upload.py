@@ -119,6 +119,7 @@ uploads = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(uploads)
 def test_decode_after_encode_is_the_identity(upload):
     assert decode_upload(encode_upload(upload)) == upload
@@ -136,6 +137,7 @@ def test_frame_of_any_bytes_raises_nothing_but_upload_error(data):
         assert encode_frame(decode_frame(data)) == data
 
 
+@pytest.mark.slow
 @given(uploads, st.data())
 def test_decode_of_changed_bytes_raises_upload_error(upload, data):
     """CRC-32C detects every change within 32 consecutive bits, so no change of a single byte is missed."""
@@ -145,6 +147,7 @@ def test_decode_of_changed_bytes_raises_upload_error(upload, data):
         decode_upload(bytes(changed))
 
 
+@pytest.mark.slow
 @given(uploads, st.data())
 def test_decode_of_changed_fields_with_a_right_checksum(upload, data):
     """A sender who knows the format can compute the checksum; what decodes encodes to the same bytes."""

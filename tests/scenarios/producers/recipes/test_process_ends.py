@@ -52,13 +52,16 @@ ENDS = {
     # Not `with`, which ends workers by SIGTERM: see docs/recording.md.
     "pool": ("pool = context.Pool(2); pool.map(record, range(4)); pool.close(); pool.join()", 4),
 }
+#: Those that make test runs too.
+OFTEN = {"fork", "executor", "last-line", "sigterm", "killed"}
 
 
 @pytest.mark.parametrize(
     ("how", "method"),
     [
-        *((how, "fork") for how in ENDS),
-        *(pytest.param(how, "spawn", marks=pytest.mark.all) for how in ENDS if not how.startswith("fork")),
+        *(pytest.param(how, "fork", marks=[] if how in OFTEN else [pytest.mark.all]) for how in ENDS),
+        pytest.param("process", "spawn", marks=pytest.mark.all),
+        *(pytest.param(how, "spawn", marks=pytest.mark.nightly) for how in ("executor", "pool")),
     ],
 )
 def test_events_of_parent_and_children_are_reported_once(
@@ -101,7 +104,9 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("how", ALONE)
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, marks=[] if how in OFTEN else [pytest.mark.all]) for how in ALONE]
+)
 def test_last_events_are_stored_when_the_process_ends(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def test_every_log_call_with_an_event_is_one_report(folder: Path, arrived: Arriv
     assert arrived() == 1000
 
 
+@pytest.mark.all
 @pytest.mark.broker
 def test_every_row_of_the_job_is_one_report(folder: Path, arrived: Arrived) -> None:
     rows = (f"{'home' if number % 3 else 'search'},user-{number}\n" for number in range(ROWS))

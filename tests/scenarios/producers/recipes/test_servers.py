@@ -18,7 +18,7 @@ from tests.support.producers.web.visitors import Visitors
 
 pytestmark = pytest.mark.broker
 
-FEW, MANY = 1000, 4000
+FEW, MANY = 500, 4000
 #: Answers until a new worker has begun. Before, gunicorn misses a SIGTERM, and kills the worker after 30 s.
 STARTED = 300
 #: Events of so many seconds may be lost by `kill -9`: 0.02, a transaction, and what a busy machine adds.
@@ -83,7 +83,7 @@ def run(
     ("model", "number", "requests"),
     [
         (UVICORN, TERM, FEW),
-        (PRELOAD, INT, FEW),
+        pytest.param(PRELOAD, INT, FEW, marks=pytest.mark.all),
         *(
             pytest.param(model, number, MANY, marks=pytest.mark.nightly)
             for model in MODELS
@@ -101,16 +101,21 @@ def test_every_answered_request_is_one_report_after_a_signal(
 
 @pytest.mark.all
 @pytest.mark.parametrize(
-    "model",
-    [SYNC, *(pytest.param(model, marks=pytest.mark.nightly) for model in MODELS if model != SYNC)],
+    ("model", "requests"),
+    [
+        (SYNC, 2 * FEW),
+        *(pytest.param(model, MANY, marks=pytest.mark.nightly) for model in MODELS),
+    ],
     ids=ids,
 )
-def test_recycled_workers_lose_nothing(model: tuple[str, ...], folder: Path, arrived: Arrived) -> None:
+def test_recycled_workers_lose_nothing(
+    model: tuple[str, ...], requests: int, folder: Path, arrived: Arrived
+) -> None:
     def end(server: Server, visitors: Visitors) -> None:
         visitors.stop()  # so that no worker is starting: see below
         server.stop(TERM)
 
-    visitors = run((*model, *RECYCLING[model[0]]), folder, MANY, end)
+    visitors = run((*model, *RECYCLING[model[0]]), folder, requests, end)
     log = (folder / "server.log").read_text()
     # Two at the start, of which each is replaced; how often depends on how fast the machine serves.
     assert log.count("Booting worker") + log.count("Started server process") >= 4
@@ -135,6 +140,7 @@ def test_reload_loses_nothing(model: tuple[str, ...], folder: Path, arrived: Arr
     check(visitors, arrived())
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("model", "requests"),
     [
