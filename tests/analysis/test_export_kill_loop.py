@@ -2,7 +2,6 @@
 
 import re
 import signal
-import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -111,8 +110,8 @@ class Export:
         home = folder / f"export-{number}"
         if point:
             write_order(home, point)
-        line = [sys.executable, "-m", "tests.chaos.processes.child", str(home), *self.command]
-        return Process.start([*line, "--follow", "--config", str(folder / "deniable.yaml")], home)
+        line = [str(home), *self.command, "--follow", "--config", str(folder / "deniable.yaml")]
+        return Process.start("tests.chaos.processes.child", line, home)
 
     def files(self) -> dict[str, bytes]:
         """Content of each file, as it is there."""

@@ -1,30 +1,21 @@
 """A deployment for a test: a collection file, and commands run as users run them."""
 
-import ctypes
-import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
-from deploy.broker.guard import PR_SET_PDEATHSIG
-from deploy.cli.commands import COMMANDS
-from deploy.cli.main import main
 from deploy.cluster.topics.setup import create
 from deploy.config.file import load
 from producers.transport.cluster import Cluster
-from tests.support.processes import wait_until
+from tests.support.processes import fork, wait_until
 
 COLLECTIONS = """\
 revision: 1
@@ -38,35 +29,6 @@ collections:
      reports_per_window: 100}}
 """
 COMMAND_SECONDS = 120
-
-
-class Forked:
-    """A command in a process forked from one that has imported them all; `stop` takes it like a child."""
-
-    def __init__(self, process: ForkServerProcess) -> None:
-        assert process.pid is not None
-        self._process = process
-        self.pid = process.pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        self.returncode = self._process.exitcode
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        status = self.poll()
-        if status is None:
-            assert timeout is not None
-            raise subprocess.TimeoutExpired(self._process.name, timeout)
-        return status
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -96,13 +58,9 @@ class Deployment:
 
         It is forked, which spares it a second and a half of imports, and has no command line of its own.
         """
-        streams = (Path(os.devnull), self.folder / log, self.folder / log)
-        streams[1].touch()
-        process = _server().Process(
-            target=_run, args=(arguments, self.folder, streams, dict(os.environ), True)
-        )
-        process.start()
-        child = cast("Child", Forked(process))
+        path = self.folder / log
+        path.touch()
+        child = fork("deploy", arguments, self.folder, (Path(os.devnull), path, path))
         try:
             yield child
         finally:
@@ -153,18 +111,16 @@ def run_command(
     subprocess.TimeoutExpired, after the command is killed.
     """
     with TemporaryDirectory() as parent:
-        streams = tuple(Path(parent) / name for name in ("in", "out", "err"))
-        streams[0].write_bytes(given)
-        process = _server().Process(target=_run, args=(arguments, folder, streams, dict(os.environ)))
-        process.start()
-        process.join(COMMAND_SECONDS)
-        if process.is_alive():
-            process.kill()
-            process.join()
-            raise subprocess.TimeoutExpired(arguments, COMMAND_SECONDS)
-        out, err = (each.read_bytes().decode() for each in streams[1:])
-        assert process.exitcode is not None
-        return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
+        read, *written = streams = (Path(parent) / "in", Path(parent) / "out", Path(parent) / "err")
+        read.write_bytes(given)
+        child = fork("deploy", arguments, folder, streams, own_session=False)
+        try:
+            status = child.wait(COMMAND_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise
+        out, err = (each.read_bytes().decode() for each in written)
+        return subprocess.CompletedProcess(arguments, status, out, err)
 
 
 def _answers(address: str) -> bool:
@@ -178,39 +134,3 @@ def _answers(address: str) -> bool:
 
 def _command(arguments: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-m", "deploy", *arguments]
-
-
-@cache
-def _server() -> ForkServerContext:
-    """Return what forks: a process with all commands imported, which ends with this one."""
-    context = multiprocessing.get_context("forkserver")
-    modules = [path.partition(":")[0] for path, _ in COMMANDS.values()]
-    context.set_forkserver_preload(["deploy.cli.main", *modules])
-    return context
-
-
-def _run(
-    arguments: tuple[str, ...],
-    folder: Path,
-    streams: tuple[Path, Path, Path],
-    environment: dict[str, str],
-    in_background: bool = False,
-) -> None:
-    if in_background:
-        os.setsid()
-        # The process that forked this one ends with the tests'.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    written = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    for number, (stream, flags) in enumerate(zip(streams, (os.O_RDONLY, written, written), strict=True)):
-        opened = os.open(stream, flags, 0o600)
-        os.dup2(opened, number)
-        os.close(opened)
-    sys.stdin, sys.stdout, sys.stderr = (
-        os.fdopen(number, mode, buffering, encoding="utf-8", closefd=False)
-        for number, (mode, buffering) in enumerate((("r", -1), ("w", -1), ("w", 1)))
-    )
-    sys.argv = ["deniable", *arguments]
-    main()

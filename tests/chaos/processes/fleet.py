@@ -3,7 +3,6 @@
 import http.client
 import signal
 import subprocess
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
@@ -54,9 +53,8 @@ class Fleet(ABC):
         """Start a command of `deniable` in a folder of its own."""
         home = self.folder / f"{command}-{len(self.all)}"
         module = "tests.chaos.processes.child"
-        line = [sys.executable, "-m", module, *self.options, *options, str(home), command]
-        line += ["--config", str(self.configuration.path), *arguments]
-        process = self.kind.start(line, home, {"TMPDIR": str(home)})
+        line = [*self.options, *options, str(home), command, "--config", str(self.configuration.path)]
+        process = self.kind.start(module, [*line, *arguments], home, {"TMPDIR": str(home)})
         self.alive.append(process)
         return process
 

@@ -2,7 +2,6 @@
 
 import random
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -76,9 +75,8 @@ def test_no_line_is_lost_or_sent_twice_by_kills(
         home = tmp_path / f"produce-{number}"
         if point:
             write_order(home, point, passes=passes)
-        command = [sys.executable, "-m", "tests.chaos.processes.child", str(home), *PRODUCE]
         options = ("--config", "../deniable.yaml", "--follow", "--metrics-port", "0")
-        run = Process.start([*command, *options], home)
+        run = Process.start("tests.chaos.processes.child", [str(home), *PRODUCE, *options], home)
         if point:
             run.await_kill(point)
         else:
