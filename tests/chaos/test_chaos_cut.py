@@ -101,12 +101,13 @@ failures = repeated(turns.fail_checkpoint, least=0.3, most=1.0, enough=2.0)
 BEHIND = ("--late", "0.5")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("defect", "act", "options"),
     [
         ("no-fencing", zombie, ()),
-        pytest.param("no-gate", failures, BEHIND, marks=pytest.mark.nightly),
-        pytest.param("no-rewind", failures, (), marks=pytest.mark.nightly),
+        ("no-gate", failures, BEHIND),
+        ("no-rewind", failures, ()),
     ],
 )
 def test_worker_without_one_foundation_is_detected(
