@@ -28,16 +28,16 @@ check: .venv/installed ## ruff, the order of imports, and mypy
 	@$(GUARD) .venv/bin/lint-imports --no-logo
 	@$(GUARD) .venv/bin/mypy --strict
 
-# Three processes on two cores, since tests mostly wait. A test file runs in one process, so its fixtures are built
+# Four processes on two cores, since tests mostly wait. A test file runs in one process, so its fixtures are built
 # once.
-PROCESSES = --numprocesses 3 --no-loadscope-reorder
+PROCESSES = --numprocesses 4 --no-loadscope-reorder
 MARKS = not all and not nightly and not pictures
 
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
-test: .venv/installed java ## tests with a real broker and the page: some 15 minutes on two cores; ARGS replaces its options
+test: .venv/installed java ## tests with a real broker and the page: some five minutes on two cores; ARGS replaces its options
 	@$(GUARD) .venv/bin/pytest -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))
 
 test-all: MARKS = not nightly and not pictures
