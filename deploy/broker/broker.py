@@ -1,5 +1,6 @@
 """The embedded broker: a real Apache Kafka, one node, on loopback."""
 
+import os
 import signal
 from pathlib import Path
 from types import TracebackType
@@ -111,6 +112,9 @@ class Broker:
     def pause(self) -> None:
         """Suspend the process: connections stay open and nothing answers, until `resume`."""
         self._signal(signal.SIGSTOP)
+        if self._child is not None and self._child.returncode is None:
+            # On a busy machine its threads run on for a while.
+            os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Continue a paused broker."""
