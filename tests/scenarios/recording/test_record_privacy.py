@@ -214,7 +214,7 @@ ERROR = 1e-8
 def test_audit_of_k_rr(make, kafka, true, passes):
     """A mechanism of epsilon 1.1 fails the bound of 1, as in the audit of randomizers."""
     of = collection(KRR.from_epsilon(4, true))
-    bounds = report_bounds(recorded(make, kafka, of, range(4), buckets), 4, 4, ERROR, OUTPUTS // 4)
+    bounds = report_bounds(recorded(make, kafka, of, range(4), buckets), 4, 4, ERROR, OUTPUTS)
     assert (bounds.most <= 1.0) == passes
     assert bounds.least >= 0.9
 
