@@ -198,6 +198,14 @@ def test_buckets_are_as_narrow_as_k_allows(k, size):
     assert np.iinfo(wire.bucket_dtype(k)).max >= k - 1
 
 
+def test_sizes_of_many_are_those_of_each():
+    edges = [0, 2, 8, 2**8, 2**16, wire.MAX_BITS, wire.MAX_BUCKETS]
+    pairs = [(number, edge + by) for number in range(256) for edge in edges for by in (-8, -1, 0, 1, 8)]
+    mechanism, width = np.array(pairs).T
+    sizes = wire.report_sizes(mechanism.astype(np.uint8), width)
+    assert sizes.tolist() == [wire.report_bytes(*pair) for pair in pairs]
+
+
 def test_partition_is_the_little_endian_id_modulo_partitions():
     assert partition_of(bytes([1, 2, 0, 0, 0, 0, 0, 0]) + bytes(8), 7) == (1 + 2 * 256) % 7
     assert partition_of(bytes(7) + b"\xff" + b"\xff" * 8, 1000) == (255 * 256**7) % 1000
