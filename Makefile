@@ -33,7 +33,7 @@ check: .venv/installed ## ruff, the order of imports, and mypy
 PROCESSES = --numprocesses 4 --no-loadscope-reorder
 MARKS = not all and not nightly and not pictures
 
-quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
+quick: .venv/installed ## tests without broker, browser and slow ones: about a minute
 	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
 		$(or $(ARGS),--numprocesses 2)
 
