@@ -252,7 +252,6 @@ with locked(output):
 
 
 @pytest.mark.all
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "kills"), [("parquet", 3), pytest.param("csv", 3, marks=pytest.mark.nightly)]
 )

@@ -63,7 +63,6 @@ def test_few_reports_of_equal_shares_are_not_found_different(
     assert held.min() >= binom.ppf(FALSE_ALARM / values, runs, 0.95) / runs
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_equal_shares_are_found_different_in_no_more_runs_than_stated() -> None:
     """Of 10,000 and 100,000 reports. Without a true difference each discovery is false.
@@ -81,7 +80,6 @@ def test_equal_shares_are_found_different_in_no_more_runs_than_stated() -> None:
     assert sum((each.p_value < 0.05).any() for each in found) > 2 * most
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_intervals_cover_the_true_difference() -> None:
     """Of every value, in 95 % of runs; by chance outside in one of a million runs of this test.

@@ -68,7 +68,6 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_producer_starts_again_when_its_volume_is_mounted_again(
     pod: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
@@ -83,7 +82,6 @@ def test_producer_starts_again_when_its_volume_is_mounted_again(
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_other_group_policy_would_break_a_restart(pod: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
     """What is done to the volume here is what the policy protects from."""
     _, below = pod

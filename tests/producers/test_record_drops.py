@@ -52,7 +52,6 @@ def test_full_buffer_drops_and_says_so_once(make, kafka, tmp_path, monkeypatch, 
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_recorded_events_are_stored_refused_or_dropped_exactly(make, kafka, monkeypatch):
     """By 8 threads, with a small buffer, clients over limits, late events, and one thread that closes."""
     monkeypatch.setattr(EventBuffer, "full", 50 * FIELDS)

@@ -126,7 +126,6 @@ def test_same_packs_from_every_committed_position(seed, every):
 
 
 @pytest.mark.all
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1, 2))])
 def test_chain_of_restarts_gives_the_same_packs(seed):
     """Each relay continues from what the one before committed, and dies after a few batches."""

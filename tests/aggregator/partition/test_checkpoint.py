@@ -228,7 +228,6 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_long_run_leaves_no_stale_rows() -> None:
     """Both compacted topics and their merged counts hold only rows of live windows."""
     ledger, estimator = new_ledger(), new_estimator()

@@ -203,7 +203,6 @@ def commit(
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_large_transaction_has_a_longer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """150 records take at least 3 s: more than `commit`, and far less than `commit` with 150 / 5 s."""
     commit(monkeypatch, MemoryLog(), 150, PartitionTiming(commit=2, commit_rate=5))

@@ -128,7 +128,6 @@ def test_messages_of_budgets(file: Path, pin_messages: PinMessages) -> None:
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_messages_of_files_of_candidates(file: Path, pin_messages: PinMessages) -> None:
     contents = {
         "not UTF-8": b"\xff",

@@ -89,7 +89,6 @@ def test_all_of_few_texts_are_not_next_to_nothing() -> None:
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_growth_is_planned_for_shuffled_reports() -> None:
     line = "--values 1000 --reports 1000000 --levels 4 --shuffled-epsilon 1 --shuffled 1000000 --json"
     growth = json.loads(run(line).stdout)["growth"]
@@ -318,7 +317,6 @@ def test_a_plan_for_shuffled_reports_says_against_whom() -> None:
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_each_epsilon_that_was_chosen_is_in_the_text() -> None:
     line = "--values 16 --shuffled-epsilon 0.1 --reports 10000 --second-values 3"
     found, text = json.loads(run(f"{line} --json").stdout), run(line).stdout

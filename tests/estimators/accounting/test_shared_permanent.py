@@ -115,7 +115,6 @@ SHARED = [
 
 
 @pytest.mark.all
-@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "epsilon_inf"), SHARED)
 def test_cost_grows_up_to_the_permanent_response(shared: Shared, epsilon_inf: float) -> None:
     numbers = [1, 2, 5, 10, 30, 31, 10_000]

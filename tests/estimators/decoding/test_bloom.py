@@ -212,7 +212,6 @@ print(min(timeit.repeat(job, timer=time.process_time, number=1, repeat=10)))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_300_candidates_and_8_cohorts_are_decoded_fast():
     """CPU time of the fastest of ten runs on one thread; 0.02 s on an idle machine."""

@@ -172,7 +172,6 @@ def test_rare_jumps_make_no_single_support_rare():
     assert 1 - np.exp(-0.3) <= tail < 2 * (1 - np.exp(-0.3))
 
 
-@pytest.mark.slow
 @pytest.mark.all
 def test_largest_shifts_of_an_unlisted_text_are_covered():
     """A fifth of 1,000 reports is unlisted, with 256 functions; of 80 runs at most 13 miss a candidate.

@@ -217,7 +217,6 @@ def test_absent_values_are_rarely_significant(runs):
     assert sum(significant[1:].any() for significant in rounds) <= (32 if runs == 250 else 14)
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_mle_of_many_values_is_as_fast_as_sorting_them():
     """K = 1,400,000: at most 4 times the CPU time of argsort, best of 3 runs each."""

@@ -179,7 +179,6 @@ def sent_by(kafka):
 
 
 @pytest.mark.all
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "changes"),
     [

@@ -182,7 +182,6 @@ def hashed(pipeline, values):
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_used_up_changes_leave_nothing_that_depends_on_values(make, tmp_path):
     """With the same random words: later values of whatever kind give the same bytes at the same times."""
     mechanism = LongitudinalHash.from_epsilons(2.0, 1.0, None, 7)

@@ -62,7 +62,6 @@ def seconds_of(first_halves, frames=400):
 
 
 @pytest.mark.all
-@pytest.mark.slow
 @pytest.mark.parametrize("first_halves", [1, 64])
 def test_ids_forged_to_share_first_halves_cost_little_more(first_halves):
     """Measured: 5 times as much. A search through all that share a half costs 35 and 80 times as much."""

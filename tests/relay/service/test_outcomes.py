@@ -67,7 +67,6 @@ def test_a_record_states_the_hour_of_its_batch():
 
 
 @pytest.mark.all
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_sent_twice_have_the_same_records_under_the_same_keys(seed):
     """So the totals of all records are those of one relay, whichever it is and wherever it began."""

@@ -56,7 +56,6 @@ def test_closed_port_is_named_with_what_to_do(closed: str, pin_messages: PinMess
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_servers_other_than_kafka_are_recognized(pin_messages: PinMessages) -> None:
     answers = {"it hangs up": b"", "it speaks HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n"}
     messages = {}

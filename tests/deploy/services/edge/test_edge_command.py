@@ -116,7 +116,6 @@ DEFECTS = {
 
 
 @pytest.mark.all
-@pytest.mark.slow
 def test_an_edge_without_one_of_its_tasks_ends_with_one_line(file, tmp_path):
     """Else it would refuse all uploads, or let them wait, and look healthy."""
     issued = Authority("authority", tmp_path / "authority").issue("edge", server=True)
