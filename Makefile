@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Otherwise each process, and there are thousands in a run, compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java check quick test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick quick-lower quick-upper test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -33,9 +33,18 @@ check: .venv/installed ## ruff, the order of imports, and mypy
 PROCESSES = --numprocesses 4 --no-loadscope-reorder
 MARKS = not all and not nightly and not pictures
 
-quick: .venv/installed ## tests without broker, browser and slow ones: about a minute
-	@$(GUARD) .venv/bin/pytest -q -m "not broker and not browser and not slow and not all and not nightly and not pictures" \
-		$(or $(ARGS),--numprocesses 2)
+# Two runs side by side, since processes of one run would each collect all tests.
+QUICK = $(GUARD) .venv/bin/pytest -q --hypothesis-profile quick \
+	-m "not broker and not browser and not slow and not all and not nightly and not pictures"
+LOWER = estimators producers edge relay browser bench
+quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
+	@$(if $(ARGS),$(QUICK) $(ARGS),$(MAKE) --no-print-directory --jobs 2 --keep-going quick-lower quick-upper)
+
+quick-lower:
+	@$(QUICK) $(LOWER:%=tests/%)
+
+quick-upper:
+	@$(QUICK) tests $(LOWER:%=--ignore tests/%)
 
 test: .venv/installed java ## tests with a real broker and the page: some five minutes on two cores; ARGS replaces its options
 	@$(GUARD) .venv/bin/pytest -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))

@@ -36,6 +36,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A deadline for each example, or for drawing it, fails on a busy machine, and shows nothing on any other.
 settings.register_profile("deniable", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("deniable"), max_examples=25)  # make quick
 settings.load_profile("deniable")
 
 

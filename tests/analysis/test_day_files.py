@@ -89,6 +89,7 @@ def check(output: Path, records: list[EstimateRecord]) -> None:
     assert revisions(output) == {(each.window_start, each.revision): rows for each in records}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_newer_revisions_replace_older_ones(tmp_path: Path, ending: str) -> None:
     with locked(tmp_path / "out"):

@@ -85,6 +85,7 @@ def table_of(record: JoinedHistoryRecord) -> dict[str, tuple[float, ...]]:
     return dict(zip(record.values, zip(*columns, strict=True), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("former", "present"),
     [
@@ -206,6 +207,7 @@ def test_what_is_comparable(former: Collection, reason: str) -> None:
     assert change_between(former, FRUIT).reason == reason
 
 
+@pytest.mark.slow
 def test_numbers_of_one_range_have_a_joined_mean() -> None:
     wider = replace(NUMBER, mechanism=SquareWave.from_epsilon(0, 20, 20, 2.0))
     finer = replace(NUMBER, mechanism=SquareWave.from_epsilon(0, 10, 40, 1.0))
@@ -222,6 +224,7 @@ def test_numbers_of_one_range_have_a_joined_mean() -> None:
     assert (record.values, len(record.parts), len(values)) == ([], 2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1e-290, 1e-160, 1e160, 1e300])
 def test_the_joined_mean_is_the_same_fraction_of_any_range(width: float) -> None:
     """Squares of its errors would be 0 or overflow."""

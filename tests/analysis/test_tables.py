@@ -129,6 +129,7 @@ def test_table_is_an_arrow_table_in_use(tmp_path: Path) -> None:
         _ = table.frequencies
 
 
+@pytest.mark.slow
 def test_arrow_methods_take_tables_and_functions_take_arrow(tmp_path: Path) -> None:
     pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     file = tmp_path / "watched.jsonl"

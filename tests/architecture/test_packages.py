@@ -90,6 +90,7 @@ def test_init_files_are_one_docstring() -> None:
     assert wrong == [], "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_docstrings_list_the_siblings_that_packages_import() -> None:
     """Exactly these, in the sentence "May import"; the contracts bound them from above alone."""
     assert {"producers.budget", "bench.comparison.runners.ours", *PACKAGES} <= docstrings().keys()

@@ -140,6 +140,7 @@ def is_public(name: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_every_import_from_an_internal_module_is_listed() -> None:
     listed = {
         (name.file, dotted)

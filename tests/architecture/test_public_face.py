@@ -128,6 +128,7 @@ def test_import_changes_nothing_in_the_process(imported_alone: dict[str, list[st
     assert imported_alone["changed"] == []
 
 
+@pytest.mark.slow
 def test_import_loads_no_large_library(imported_alone: dict[str, list[str]]) -> None:
     assert {name.partition(".")[0] for name in imported_alone["loaded"]} & HEAVY == set()
 

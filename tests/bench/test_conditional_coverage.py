@@ -105,6 +105,7 @@ def test_cells_that_cover_95_percent_are_held() -> None:
     assert verdicts_of(covering(0.95)) == [Verdict.HELD] * 40
 
 
+@pytest.mark.slow
 def test_cells_that_cover_85_percent_fail() -> None:
     """Half of the values have 9 misses or more of 60, so that some of 40 are always seen again."""
     assert verdicts_of(covering(0.85)) == [Verdict.FAILED] * 40
@@ -137,6 +138,7 @@ def test_one_population_that_fails_fails_the_cell() -> None:
     assert joined([wide]).verdict == Verdict.WIDE
 
 
+@pytest.mark.slow
 def test_exact_coverage_is_that_of_simulated_windows() -> None:
     """Of 20,000 counts: 5 standard deviations are .008, a false alarm in 1e-6 of seeds."""
     mechanism, reports = KRR.from_epsilon(40, 4.0), 100
@@ -159,6 +161,7 @@ def test_intervals_of_all_values_miss_one_in_5_percent_by_exact_sums(kind: str, 
         assert of_all(kind, epsilon, reports).verdict == Verdict.HELD
 
 
+@pytest.mark.slow
 def test_intervals_for_half_as_many_values_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_all("rappor-one-hot", 0.5, 1_000).worst == pytest.approx(0.0487, abs=1e-4)
     monkeypatch.setattr(buckets, "level_for_all", lambda values: level_for_all(values // 2))

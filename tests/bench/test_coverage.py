@@ -73,6 +73,7 @@ def test_other_mechanisms_have_the_channel_of_their_reports():
         assert bits * np.log(bit.hit / bit.miss) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_table_of_other_mechanisms_names_each():
     cells = [
         other_cell(name, 10_000, 10, 1.0, exponent)

@@ -15,6 +15,7 @@ def test_measured_variance_is_that_of_the_formula(reports: int) -> None:
     assert f"| 4 | 53 | 1,236 | {reports:,} |" in variance_table([found])
 
 
+@pytest.mark.slow
 def test_collisions_are_most_of_it_with_many_reports() -> None:
     found = hash_variance(4.0, 1_000_000, 12)
     assert found.measured > 5 * found.noise

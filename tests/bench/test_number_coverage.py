@@ -76,6 +76,7 @@ def test_numbers_are_in_the_range_and_the_same_each_time():
         np.testing.assert_array_equal(numbers, numbers_of(shape, 1000))
 
 
+@pytest.mark.slow
 def test_cell_has_a_figure_for_the_mean_and_each_quantile():
     found = number_cell(10_000, 4.0, "uniform", runs=2)
     assert [len(found.covered), len(found.errors), len(found.widths)] == [11, 10, 10]

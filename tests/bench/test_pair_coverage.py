@@ -55,6 +55,7 @@ def test_no_pair_is_negative(table):
     assert true_pairs(table, (16, 3), 10_000).min() >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_independent_fields_are_seldom_rejected(mechanism):
     """400 samples: 5 % and 5 deviations of .011; a test at 15 % would be seen."""

@@ -18,6 +18,7 @@ def test_krr_bias_matches_the_formula(forger):
     assert row.error < 0.1 * 0.5 * poisoning.THETA
 
 
+@pytest.mark.slow
 def test_rappor_bias_matches_the_formula(monkeypatch):
     monkeypatch.setattr(poisoning, "REPORTS", 20_000)
     row = rappor_row(np.random.default_rng(2), "careful", 0.1, windows=4)

@@ -29,6 +29,7 @@ def test_channel_is_that_of_the_reports(epsilon):
     assert np.abs(counts - 100_000 * channel[:, 3]).max() < 1600
 
 
+@pytest.mark.slow
 def test_both_methods_are_near_the_truth():
     """Equal shares would be .2 away."""
     for found in (real_distances(4.0, 3), our_distances(4.0, 3)):

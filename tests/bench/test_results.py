@@ -136,6 +136,7 @@ def bars_of(parts: Sequence[ResultsPart]) -> list["Rectangle"]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
+@pytest.mark.slow
 def test_bar_spans_one_to_its_ratio() -> None:
     found = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars_of(PARTS)]
     assert found == [pytest.approx(sorted((1.0, each.ratio))) for each in (FAST, SLOW, LARGE, FREE)]

@@ -132,6 +132,7 @@ def test_each_cell_has_its_name():
     assert cells["local-hash, epsilon 4, 10,000 reports, 0 unlisted"]().windows == 1
 
 
+@pytest.mark.slow
 def test_a_cell_replaces_its_older_one(tmp_path):
     first = TextCell("local-hash, epsilon 2", 10_000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0)
     other = TextCell("local-hash, epsilon 1", 10_000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0)

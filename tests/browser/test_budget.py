@@ -163,6 +163,7 @@ def test_thief_of_the_key_gets_any_number_of_reports_without_max_budget(pin_mess
 NO_PERIOD = {"epsilon": 8, "periodSeconds": 0}
 
 
+@pytest.mark.slow
 def test_max_budget_that_is_no_number_allows_nothing():
     first = body(1, listed(KRR.from_epsilon(3, 2.0), 4, 8.0))
     phase = {"body": first, "name": "c", "values": [1], "reports": 2}
@@ -269,6 +270,7 @@ def test_spending_more_than_max_budget_is_found(tmp_path, file, right, wrong):
     assert max(spent_by_thieves(copied / "deniable.js")) > 8
 
 
+@pytest.mark.slow
 def test_max_budget_counts_what_was_reported_before_it_was_set():
     first = listed(KRR.from_epsilon(3, 1.0), 8, 8.0)
     phase = {"body": body(1, first), "name": "c", "values": [1], "reports": 5}

@@ -312,6 +312,7 @@ def test_limit_that_is_no_number_is_never_no_limit(javascript, name):
         unsupported(javascript, limited | {name: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["epsilon", "period_seconds", "reports"])
 def test_budget_that_is_not_whole_is_never_no_budget(javascript, name):
     limited = entry(LIMITED, KEY)

@@ -81,6 +81,7 @@ def test_only_the_profile_has_edges_and_relays(services: dict[str, dict[str, Any
         assert services[name]["command"][:3] == ["edge", "--listen", f"0.0.0.0:{OF_DEVICES[name]}"]
 
 
+@pytest.mark.slow
 def test_secrets_are_created_once_each_for_its_own_service(
     services: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:

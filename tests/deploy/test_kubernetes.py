@@ -60,6 +60,7 @@ def test_slips_are_found(overlay: Overlay) -> None:
             check(slipped)
 
 
+@pytest.mark.slow
 def test_a_step_holds_nothing_that_belongs_to_another(overlay: Overlay) -> None:
     """So an update takes workers before producers, and meets no Job, whose template cannot be changed."""
     held = {

@@ -41,6 +41,7 @@ def test_other_overlays_have_nothing_of_devices(tmp_path: Path) -> None:
         assert not [each for each in names if "edge" in each or "relay" in each or "uploads" in each]
 
 
+@pytest.mark.slow
 def test_edge_has_probes_and_time_to_stop(overlay: Overlay) -> None:
     pod, container = pod_of(overlay, "deniable-edge")
     (port,) = container["ports"]

@@ -59,6 +59,7 @@ def test_it_differs_from_the_step_producer_in_volumes_secret_and_database_only(
     assert volumes(pod)["state"] == {"emptyDir": {"sizeLimit": "1Gi"}}
 
 
+@pytest.mark.slow
 def test_database_is_verified_and_its_password_only_referenced(
     overlay: Overlay, pod: dict[str, Any], tmp_path: Path
 ) -> None:

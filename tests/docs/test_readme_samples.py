@@ -63,6 +63,7 @@ def test_every_command_of_the_guide_to_parameters_has_a_sample() -> None:
     assert kinds(PARAMETERS) == [*["account --mechanism"] * 4, "check", *["plan --values"] * 2]
 
 
+@pytest.mark.slow
 def test_samples_match_the_output_of_their_commands() -> None:
     assert WITHOUT_FILES
     outputs = {line: printed(line) for line in WITHOUT_FILES}

@@ -318,6 +318,7 @@ def test_wrong_topic_is_reported_at_once_and_nothing_is_sent(
     assert kafka.sent == []
 
 
+@pytest.mark.slow
 def test_full_outbox_drops_and_counts_reports(make, kafka):
     kafka.acknowledges = False
     target = make(outbox_bytes=1_000_000)

@@ -76,6 +76,7 @@ def test_every_mechanism_records_with_and_without_clients(make, kafka):
     assert unknown["listed"] == 3 * 4 * 5
 
 
+@pytest.mark.slow
 def test_recorded_and_reported_values_are_counted_alike(make, kafka):
     """The same unknown values, by the same rule."""
     first, second = make(*ALL), make(*ALL)

@@ -101,6 +101,7 @@ def test_singles_that_wait_are_one_transaction(make, kafka, monkeypatch):
     assert len(counted) <= 2
 
 
+@pytest.mark.slow
 def test_receipts_are_exact_at_the_limit_of_a_budget(make, kafka):
     """Each client is refused at its limit, whichever threads' calls are randomized together."""
     budget = Budget(epsilon=12.0, delta=1e-6, period_seconds=10**9)

@@ -75,6 +75,7 @@ def start_of(log, position):
     return Start(position.rewind, position.watermark_ms, settings, position.settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
     [

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.support.needed import but_for
 from tests.support.processes import wait_until
 from tests.support.relay.service_rounds import ServiceRound
 
@@ -60,10 +61,7 @@ def turn(broker):
     found.close()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(each, marks=[] if each in OFTEN else [pytest.mark.nightly]) for each in ROUNDS],
-)
+@pytest.mark.parametrize("name", but_for(OFTEN, ROUNDS, pytest.mark.nightly))
 def test_each_accepted_report_is_counted_once(turn, name):
     orders = ROUNDS[name]
     for order in orders:

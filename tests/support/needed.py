@@ -1,7 +1,8 @@
-"""Requirements of tests beside Python: if one is missing they are skipped, but fail in CI."""
+"""Requirements of tests beside Python: if one is missing they are skipped, but fail in CI; and of time."""
 
 import os
 import shutil
+from collections.abc import Container, Iterable
 from typing import NoReturn
 
 import pytest
@@ -29,3 +30,8 @@ def tool(name: str, where: str, excused_by: str) -> str:
             pytest.skip(f"no {name}: {reason}")
         missing(f"{name} is missing: {where}; or give {excused_by} a reason")
     return found
+
+
+def but_for(often: Container[object], cases: Iterable[object], mark: pytest.MarkDecorator) -> list[object]:
+    """Return these cases as parameters, those not in `often` with a mark of tests that are run less."""
+    return [each if each in often else pytest.param(each, marks=mark) for each in cases]

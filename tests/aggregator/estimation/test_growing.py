@@ -65,6 +65,7 @@ def discovered(growing: GrowingTexts, start: int, counts: WindowCounts) -> dict[
     return dict(zip(record.values, record.discovered_at, strict=True))
 
 
+@pytest.mark.slow
 def test_a_window_lists_what_windows_before_it_have_shown() -> None:
     growing = GrowingTexts(TREE, KnownTexts(), {})
     assert advance(growing, 0) == {"cafe": None}
@@ -80,6 +81,7 @@ def test_candidates_are_not_tested_so_the_rate_is_that_of_all_others() -> None:
     assert without.look(0) == [b"abc", b"cafe"]
 
 
+@pytest.mark.slow
 def test_a_text_that_a_level_cuts_within_a_character_is_estimated() -> None:
     growing = GrowingTexts(TREE, KnownTexts(), {})
     for start in (0, 60, 120):
@@ -119,6 +121,7 @@ def test_a_successor_goes_on_as_if_nothing_had_happened() -> None:
     assert one.known == other.known
 
 
+@pytest.mark.slow
 def test_a_final_estimate_that_is_made_again_is_the_same() -> None:
     growing = GrowingTexts(TREE, KnownTexts(), {})
     first = [advance(growing, 60 * step) for step in range(3)]

@@ -94,6 +94,7 @@ def test_record_names_what_unlisted_strings_hide() -> None:
     assert record.unreliable == hidden
 
 
+@pytest.mark.slow
 def test_local_hashing_names_candidates_and_the_rest() -> None:
     """3,000 candidates, one held by 40 % of the reports, 60 % in unlisted strings: the largest are shown.
 

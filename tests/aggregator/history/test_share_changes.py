@@ -272,6 +272,7 @@ def test_most_step_of_a_mean_is_what_one_report_changes() -> None:
     assert (means[1] - means[0]) * low.sum() == pytest.approx(most_step(AIR))
 
 
+@pytest.mark.slow
 def test_sequence_is_of_all_reports_so_far() -> None:
     some = windows(FIRST, FIRST + 30, FIRST + 10)
     shown = sequence_at(WATCHED, some)
@@ -289,6 +290,7 @@ def test_sequence_is_of_all_reports_so_far() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_memoized", [False, True])
 def test_sequence_of_a_roll_up_is_that_of_its_windows(is_memoized: bool) -> None:
     """The roll-up knows only the variance of all windows together, so ends differ by 1 % of a width."""

@@ -54,6 +54,7 @@ class Offers:
         self.taken.append((partition, run.offsets.tolist()))
 
 
+@pytest.mark.slow
 def test_faust_client_uses_our_fetch_wait():
     """Faust's own would wait 1.5 s, and delay records of other partitions."""
 

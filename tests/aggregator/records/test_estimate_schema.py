@@ -155,12 +155,11 @@ def test_invalid_records_do_not_conform(validator: Any, changed: dict[str, objec
     assert not validator.is_valid(fields | changed)
 
 
-@pytest.mark.parametrize("name", [field.name for field in msgspec.structs.fields(EstimateRecord)])
-def test_no_field_may_be_absent(validator: Any, name: str) -> None:
+def test_no_field_may_be_absent(validator: Any) -> None:
     """Decoding is more lenient: missing `part` and `parts` default to 1."""
     fields = json.loads(encode_estimate(estimate_of()))
-    del fields[name]
-    assert not validator.is_valid(fields)
+    for absent in msgspec.structs.fields(EstimateRecord):
+        assert not validator.is_valid({name: fields[name] for name in fields.keys() - {absent.name}}), absent
 
 
 def test_null_errors_and_extreme_shares_conform(validator: Any) -> None:

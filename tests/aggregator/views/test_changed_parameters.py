@@ -106,6 +106,7 @@ def rare(epsilon: float, reports: int, seed: int) -> EstimateRecord:
     )
 
 
+@pytest.mark.slow
 def test_joined_share_of_a_rare_value_is_unbiased() -> None:
     """The mean error of 20,000 values, over a change of epsilon, is that of the noise: 1e-6 false alarms.
 

@@ -155,6 +155,7 @@ def test_several_changes_are_joined_whatever_the_order_of_reading() -> None:
     assert one.high[0] - one.low[0] < only_late.high[0] - only_late.low[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lasting", ["former", "present"])
 def test_noise_that_clients_may_keep_is_not_averaged_out(lasting: str) -> None:
     """The mean of three windows has an interval that is as wide as one of a single window."""

@@ -89,6 +89,7 @@ def test_plan_is_for_the_reports_of_the_newest_window(
     assert plan["now"]["std_error"] == [pytest.approx(error)]
 
 
+@pytest.mark.slow
 def test_messages(pin_messages: PinMessages) -> None:
     def refused(path: str, *records: EstimateRecord, sought: Iterable[str] = ()) -> str:
         status, body = get(f"/api/{path}", *records, sought=sought)

@@ -249,6 +249,7 @@ def test_simultaneous_pages_get_chunks_in_turn() -> None:
     asyncio.run(asyncio.wait_for(run(), SECONDS))
 
 
+@pytest.mark.slow
 def test_dropped_windows_are_forgotten_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -70,6 +70,7 @@ def test_bits_are_counted_lowest_first(configuration: Configuration) -> None:
     assert {i: c for i, c in enumerate(counted.counts.tolist()) if c} == {0: 1, 9: 2, 63: 1}
 
 
+@pytest.mark.slow
 def test_window_accepts_a_limited_number_of_packs(configuration: Configuration) -> None:
     """A full window still distinguishes duplicates from excess packs."""
     flash, judge = named(configuration, "flash"), judge_of(configuration)

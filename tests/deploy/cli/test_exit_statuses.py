@@ -194,23 +194,18 @@ def refusal(run: Run, line: str, status: int) -> str:
     return re.sub(r"(\d\.\d{6})\d{6,}", r"\1…", message)
 
 
-@pytest.mark.parametrize("line", WRONG)
-def test_wrong_command_line_is_status_2(line: str, run: Run) -> None:
-    assert refusal(run, line, 2)
+def test_wrong_command_line_is_status_2(run: Run) -> None:
+    for line in WRONG:
+        assert refusal(run, line, 2)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(f"{line} --config broken.yaml" for line in WITH_FILE),
-        "rollup carrier --former broken.yaml",
-        "export carrier --output lines.csv/x",
-    ],
-)
-def test_what_could_not_be_done_is_status_1(line: str, run: Run) -> None:
-    assert refusal(run, line, 1)
+def test_what_could_not_be_done_is_status_1(run: Run) -> None:
+    with_file = [f"{line} --config broken.yaml" for line in WITH_FILE]
+    for line in (*with_file, "rollup carrier --former broken.yaml", "export carrier --output lines.csv/x"):
+        assert refusal(run, line, 1)
 
 
+@pytest.mark.slow
 def test_messages_of_wrong_command_lines(run: Run, pin_messages: PinMessages) -> None:
     """Each with status 2."""
     messages = {f"deniable {line}": refusal(run, line, 2) for line in REFUSED}

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from deploy.cli.commands import COMMANDS
 from deploy.cli.extras import EXTRAS, extra_missing
 from producers.randomization.secret import load_secret
 from tests.support.messages import PinMessages
+from tests.support.needed import but_for
 
 #: Modules that only the extras bring.
 OF_EXTRAS = (
@@ -43,18 +43,15 @@ collections:
 """
 
 
-def but_for(often: Collection[str], names: Iterable[str]) -> list[object]:
-    """Parameters of which make test runs those in `often` alone."""
-    return [pytest.param(name, marks=[] if name in often else [pytest.mark.all]) for name in names]
-
-
 def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", RUN, *arguments]
     return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", but_for({"produce"}, sorted(COMMANDS.keys() - EXTRAS.keys())))
+@pytest.mark.parametrize(
+    "name", but_for({"produce"}, sorted(COMMANDS.keys() - EXTRAS.keys()), pytest.mark.all)
+)
 def test_command_without_extra_needs_no_more(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0, done.stderr
@@ -62,7 +59,7 @@ def test_command_without_extra_needs_no_more(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", but_for({"aggregate", "export"}, EXTRAS))
+@pytest.mark.parametrize("name", but_for({"aggregate", "export"}, EXTRAS, pytest.mark.all))
 def test_command_names_its_missing_extra(name: str) -> None:
     extra = EXTRAS[name]
     done = run(name, "--help")

@@ -118,6 +118,7 @@ def test_messages_of_variables(file: Path, pin_messages: PinMessages) -> None:
     )
 
 
+@pytest.mark.slow
 def test_messages_of_invalid_yaml(file: Path, pin_messages: PinMessages) -> None:
     texts = {
         "a field twice": "revision: 1\nrevision: 2\n",
@@ -302,6 +303,7 @@ def test_what_follows_from_a_mistake_is_not_named(
     assert [line for line, _ in errors_of(tmp_path / "deniable.yaml", text.replace(old, new))] == lines
 
 
+@pytest.mark.slow
 def test_no_more_than_twenty_mistakes_are_named(tmp_path: Path) -> None:
     text = MISTAKEN + "".join(f"wrong{number}: 1\n" for number in range(50))
     assert len(errors_of(tmp_path / "deniable.yaml", text)) == 20

@@ -96,6 +96,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_messages_of_fields(file: Path, pin_messages: PinMessages) -> None:
     assert [old for old, _ in CHANGES.values() if old not in WHOLE] == []
     changed = {what: WHOLE.replace(old, new, 1) for what, (old, new) in CHANGES.items()}
@@ -211,6 +212,7 @@ def test_every_mechanism_can_be_asked_for(file: Path, fields: str, mechanism: Me
     assert collection.memoize == (not isinstance(mechanism, LocalHash | PrefixTree))
 
 
+@pytest.mark.slow
 def test_messages_of_prefix_trees(file: Path, pin_messages: PinMessages) -> None:
     fields = {
         "descending lengths": "lengths: [4, 2]",
@@ -275,6 +277,7 @@ def test_messages_of_hot_buckets(file: Path, pin_messages: PinMessages) -> None:
     pin_messages({what: partial(read, file, text) for what, text in texts.items()})
 
 
+@pytest.mark.slow
 def test_messages_of_missing_fields(file: Path, pin_messages: PinMessages) -> None:
     """Those of a field are the same in each mechanism that needs it."""
     missing = {}

@@ -85,6 +85,7 @@ def test_password_in_the_file_is_refused_and_not_shown(file: Path) -> None:
         assert "hunter" not in message
 
 
+@pytest.mark.slow
 def test_messages_of_sections(file: Path, pin_messages: PinMessages) -> None:
     sections = {
         "null": "",

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from deploy.cli.commands import COMMANDS
 from deploy.monitoring.metrics_table import METRICS
 from tests.support.deploy.promql import samples
-from tests.support.needed import missing
+from tests.support.needed import but_for, missing
 from tests.support.paths import REPOSITORY
 
 RULES = REPOSITORY / "deploy" / "monitoring" / "prometheus"
@@ -85,7 +85,7 @@ LONG = {"canaries.yml", "devices.yml", "estimates.yml"}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "file",
-    [pytest.param(file, marks=[pytest.mark.all] if file.name in LONG else []) for file in UNIT_TESTS],
+    but_for([file for file in UNIT_TESTS if file.name not in LONG], UNIT_TESTS, pytest.mark.all),
     ids=lambda file: file.name,
 )
 def test_rules_do_what_their_unit_tests_say(file: Path) -> None:
@@ -97,6 +97,7 @@ def test_every_file_of_unit_tests_is_run() -> None:
     assert {file.name for file in UNIT_TESTS} > LONG
 
 
+@pytest.mark.slow
 def test_alerts_are_tested_both_ways_and_records_once() -> None:
     """Both ways: a moment at which it fires, and one at which it does not."""
     fires = defaultdict(set)

@@ -56,6 +56,7 @@ def test_local_hash_is_that_of_its_buckets() -> None:
     assert found == json.loads(run("--mechanism k-rr --k 3 --epsilon 1 --reports 5 --json").stdout)
 
 
+@pytest.mark.slow
 def test_longitudinal_hashing_counts_buckets_and_changes() -> None:
     line = "--mechanism local-hash-longitudinal --epsilon-inf 2 --epsilon-one 1 --memoized"
     found = answer(f"{line} --reports 50")
@@ -151,6 +152,7 @@ def test_what_holds_for_ever_only_if_changes_are_known_says_so() -> None:
         assert condition not in run(f"{LONGITUDINAL_HASH} {line} --changes 0").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "name"),
     [

@@ -201,6 +201,7 @@ def test_messages_of_options(pin_messages: PinMessages) -> None:
     pin_messages({what: partial(str, message) for what, message in messages.items()})
 
 
+@pytest.mark.slow
 def test_table_says_which_unlisted_strings_are_assumed() -> None:
     line = "--values 100 --epsilon 1 --reports 1000000"
     assert "unlisted" not in run(line).stdout
@@ -209,6 +210,7 @@ def test_table_says_which_unlisted_strings_are_assumed() -> None:
     assert "are of 1 unlisted string; the rest falls as 1 / rank." in one
 
 
+@pytest.mark.slow
 def test_unlisted_reports_raise_the_error_of_text_only() -> None:
     line = "--values 105 --epsilon 1 --reports 336776 --json"
     alone, others = (json.loads(run(f"{line}{more}").stdout) for more in ("", " --unlisted 0.2"))

@@ -57,6 +57,7 @@ def rows_of(ended: Result) -> dict[str, list[str]]:
     return {line[0]: [each for each in line[1:] if each != "*"] for line in lines if line[0] in "AA B6 9E"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("collection", "errors"), [("carrier", ["independent"]), ("host", ["independent", "shared"])]
 )

@@ -371,6 +371,7 @@ def test_a_tree_with_too_few_reports_is_not_grown(past: Past) -> None:
     assert "minimum_reports" in ended.stderr
 
 
+@pytest.mark.slow
 def test_messages_of_growing(past: Past, pin_messages: PinMessages) -> None:
     Path("deniable.yaml").write_text(WHOLE + TREE)
     lines = {

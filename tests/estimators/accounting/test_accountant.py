@@ -95,6 +95,7 @@ def test_unbounded_number_of_reports_is_none() -> None:
     assert found["exact"] == LARGEST_REPORTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_memoized_reports_cost_at_most_their_permanent_response(mechanism: Mechanism) -> None:
     limit = epsilon_inf(mechanism, memoized=True)

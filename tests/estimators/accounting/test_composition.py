@@ -58,6 +58,7 @@ def test_delta_is_a_close_upper_bound(ratio: Fraction, silent: Fraction, copies:
     assert float(truth) * (1 - 1e-13) <= delta_at(loss, epsilon) <= float(truth) * (1 + 1e-9) + 1e-14
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     k=st.integers(2, 10_000),

@@ -15,6 +15,7 @@ LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "memoized"),
     [

@@ -162,6 +162,7 @@ def test_starts_thin_out_with_age() -> None:
     assert max(kept) >= 900
 
 
+@pytest.mark.slow
 def test_wide_gaps_and_different_numbers_of_reports_are_no_change() -> None:
     """Windows of 100 to 100,000 reports with gaps: no alarm at one in 1e5 windows; 1e-2 by chance at most."""
     channel, rng = Inversion.of_symmetric(KRR.from_epsilon(4, 1.0)), np.random.default_rng(7)

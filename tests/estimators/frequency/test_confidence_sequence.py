@@ -42,6 +42,7 @@ def test_mean_of_varying_shares_is_held_at_every_look(is_even: bool) -> None:
     assert fixed > 500
 
 
+@pytest.mark.slow
 def test_permanent_noise_is_covered_whatever_windows_share() -> None:
     """The same noise in all windows, and noise half of which is shared. The rule for fresh noise fails."""
     rng, reports = np.random.default_rng(2), np.full(WINDOWS, 1000.0)

@@ -23,6 +23,7 @@ def test_one_step_by_hand():
     assert update.iterations == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 100), min_size=2, max_size=6).filter(any), st.floats(0.1, 8))
 def test_likelihood_never_falls(counts, epsilon):

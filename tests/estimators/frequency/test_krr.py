@@ -45,6 +45,7 @@ def test_published_numbers(case):
     assert loss == pytest.approx(case["mle_nll"], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_expected_counts_yield_the_truth(estimator):
     truth = np.array([600_000, 360_000, 0, 240_000])

@@ -226,6 +226,7 @@ def test_expected_counts_of_a_smooth_distribution_give_it_back():
     assert found.mean.low <= truth @ cells <= found.mean.high
 
 
+@pytest.mark.slow
 def test_estimate_moves_with_the_range():
     counts = np.random.default_rng(13).multinomial(20_000, report_rates(np.full(256, 1 / 256), UNIT))
     moved = SquareWave(-100, 300, 256, UNIT.half_width, UNIT.threshold)

@@ -76,6 +76,7 @@ def test_no_valid_counts_raise_at_any_size(steps, epsilon):
     searched(steps, epsilon, (1, 1000, LARGEST_COUNT))
 
 
+@pytest.mark.slow
 def test_skewed_windows_of_few_reports_have_an_estimate():
     """Of 100 log-normal numbers: of 256 steps one such window in 300 had singular equations."""
     rng = np.random.default_rng(6)

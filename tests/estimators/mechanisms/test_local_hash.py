@@ -32,6 +32,7 @@ def test_epsilon_is_reached_and_not_exceeded(epsilon, buckets):
     assert mechanism.threshold == WORDS - 1 or not within(bolder, epsilon)
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_the_exact_channel():
     """By enumeration of all reports of two values under one block of functions, in exact fractions."""
     mechanism = LocalHash.from_epsilon(1.0, hash_functions=26)

@@ -39,6 +39,7 @@ def worst_ratio(mechanism: LongitudinalKRR) -> Fraction:
     return max(max(row[y] for row in both) / min(row[y] for row in both) for y in range(k))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.integers(2, 7), st.floats(1e-3, 16), st.floats(0.01, 0.99))
 def test_both_epsilons_are_reached_and_not_exceeded(k, epsilon_inf, part):

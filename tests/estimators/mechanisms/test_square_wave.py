@@ -52,6 +52,7 @@ def test_no_report_reveals_more_than_epsilon(steps: int, epsilon: float) -> None
     assert mechanism.epsilon <= epsilon
 
 
+@pytest.mark.slow
 @given(st.integers(4, LARGEST_STEPS), st.floats(1e-6, 16))
 @example(LARGEST_STEPS, 1e-6)
 def test_threshold_is_the_largest_within_epsilon(steps: int, epsilon: float) -> None:

@@ -106,6 +106,7 @@ def test_carried_loss_is_rounded_up():
     assert levels.tolist() == [0, 1, 2, 27, 64, 64, 64]
 
 
+@pytest.mark.slow
 def test_carried_loss_lowers_the_limit_at_least_as_much():
     rule = allowance(KRR_MECHANISM)
     for carried in (1e-9, 1.0, 3.3, 7.0, 7.99, 8.0, 100.0):

@@ -26,6 +26,7 @@ BUDGET = Budget(8.0, 1e-6, DAY, values="unchanged")
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 
 
+@pytest.mark.slow
 def test_exposure_is_the_exact_cost_of_reports() -> None:
     found = exposure(Allowance(WEAK, BUDGET), BUDGET, NOON)
     assert found.reports == rounded_up(720 + 2 + 10 + 1)

@@ -146,6 +146,7 @@ def test_record_is_never_oversized():
     assert len(encode(packs[0])) == 52 + 1953 * 512 <= MAX_RECORD_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 9])
 def test_reports_are_shuffled(place):
     """Positions of the first and last of ten reports in 4,000 packs: chi-square, 9 degrees of freedom.

@@ -352,6 +352,7 @@ def test_store_locked_at_commit_changes_nothing(make, monkeypatch):
     assert sent(pipeline.delivery) == [list(range(7))]
 
 
+@pytest.mark.slow
 def test_unknown_limit_changes_nothing(make, tmp_path):
     """After a change of parameters, for the first client with carried spending."""
     budget = Budget(8.0, 1e-6, 86_400)

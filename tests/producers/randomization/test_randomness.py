@@ -50,6 +50,7 @@ def test_two_streams_differ():
     assert not np.array_equal(Keystream().words64(4), Keystream().words64(4))
 
 
+@pytest.mark.slow
 def test_threads_never_share_words():
     """Catches a keystream position used twice: 2**18 words repeat by chance with probability below 2**-29."""
     stream = Keystream()
@@ -118,12 +119,14 @@ def fork(in_child):
     return run.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_child", ["pass", "os.getpid = os.getppid"])
 def test_forked_child_has_another_key(in_child):
     """Also in a namespace of its own, where it may have its parent's process id."""
     assert len(set(fork(in_child))) == 3
 
 
+@pytest.mark.slow
 def test_forked_child_without_entropy_gets_no_words():
     before, child, after = fork("os.urandom = lambda size: (_ for _ in ()).throw(OSError('no entropy'))")
     assert child == "refused"

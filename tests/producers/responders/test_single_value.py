@@ -111,6 +111,7 @@ def test_integers_of_other_types_become_integers(value, kept):
     assert type(checked) is int
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), max_size=5))
 def test_sets_are_copied(items):
     for given_set in (

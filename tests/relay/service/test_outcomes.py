@@ -103,6 +103,7 @@ def test_accepted_and_rejected_reports_are_those_of_all_uploads():
     assert {"duplicate", "too_late", "too_early", "bad_value", "malformed"} <= found.rejected.keys()
 
 
+@pytest.mark.slow
 def test_a_record_names_batch_window_and_reason_and_no_upload():
     records = outcomes_in(relayed(RandomLog(1).grow(100)))
     assert [each.key for each in records] == [f"{PARTITION}-{each.end}".encode() for each in records]

@@ -67,6 +67,7 @@ def closed(start: int, least: int, fingerprint: int = SHORT.fingerprint) -> Clos
     return ClosedWindow(fingerprint, start, least)
 
 
+@pytest.mark.slow
 def test_the_newest_closed_window_has_the_epsilon_of_its_smallest_order():
     shuffle = HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, 0.5)
     registry, now = CollectorRegistry(), [0.0]
@@ -87,6 +88,7 @@ def test_the_newest_closed_window_has_the_epsilon_of_its_smallest_order():
     assert value("deniable_relay_shuffled_reports_honest", labels) == 45
 
 
+@pytest.mark.slow
 def test_a_scrape_every_five_minutes_sees_the_smallest_order_of_every_window():
     """Also of windows that close together, or in a partition that lags behind."""
     shuffle = HonestShuffle.of(KRR.from_epsilon(16, 1.0), 1e-6, 0)

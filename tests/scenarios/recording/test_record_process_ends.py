@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.support.needed import but_for
 from tests.support.producers.recording.scripts import command, each_once, left_in, run
 
 pytestmark = pytest.mark.all
@@ -138,9 +139,7 @@ NIGHTLY = {
 }
 
 
-@pytest.mark.parametrize(
-    "end", [pytest.param(end, marks=[pytest.mark.nightly] if end in NIGHTLY else []) for end in ENDS]
-)
+@pytest.mark.parametrize("end", but_for(ENDS.keys() - NIGHTLY, ENDS, pytest.mark.nightly))
 def test_nothing_is_lost_or_doubled_at(tmp_path, make, kafka, end):
     script, status = ENDS[end]
     done = run(script, tmp_path)

@@ -32,6 +32,7 @@ from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment
 from tests.support.brokers.secured.principals import Principals
 from tests.support.deploy.acl_operations import started
+from tests.support.needed import but_for
 from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.broker
@@ -243,13 +244,7 @@ def take_away(admin: KafkaAdminClient, user: str, permission: Permission) -> Non
 
 
 @pytest.mark.all
-@pytest.mark.parametrize(
-    "role",
-    [
-        pytest.param(role, marks=[] if role in {Role.PRODUCER, Role.AGGREGATOR} else [pytest.mark.nightly])
-        for role in Role
-    ],
-)
+@pytest.mark.parametrize("role", but_for({Role.PRODUCER, Role.AGGREGATOR}, Role, pytest.mark.nightly))
 def test_every_permission_is_needed_and_checked(
     principals: Principals, secured_broker: SecuredBroker, role: Role
 ) -> None:

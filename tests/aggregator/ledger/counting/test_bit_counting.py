@@ -26,6 +26,7 @@ def counted(pack: wire.Pack) -> npt.NDArray[np.int64]:
     return once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "size"), [(4, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (70000, 4)])
 @settings(max_examples=30)
 @given(data=st.data())

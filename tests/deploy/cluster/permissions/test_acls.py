@@ -27,6 +27,7 @@ from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment
 from tests.support.brokers.secured.principals import Principals
 from tests.support.deploy.acl_operations import operations, tried
+from tests.support.needed import but_for
 
 pytestmark = pytest.mark.broker
 
@@ -127,13 +128,7 @@ MAY = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        each if each in {"nobody", Role.AGGREGATOR} else pytest.param(each, marks=pytest.mark.nightly)
-        for each in MAY
-    ],
-)
+@pytest.mark.parametrize("name", but_for({"nobody", Role.AGGREGATOR}, MAY, pytest.mark.nightly))
 def test_forbidden_command_is_one_sentence(
     principals: Principals, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -88,6 +88,7 @@ def test_one_hot_is_within_a_coarse_summation(
     assert least <= low <= high <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reports", "epsilon", "k", "attained"),
     [(1000, 2, 16, 0.230068), (1000, 4, 16, 1.378766), (1000, 4, 100, 0.761156)],
@@ -171,6 +172,7 @@ def test_the_bound_is_little_above_what_is_attained(k: int, epsilon: float, repo
     assert enclosed(mechanism, reports).high < 1.01 * attained_epsilon(mechanism, reports, DELTA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "reports", "delta"),
     [

@@ -192,6 +192,7 @@ def test_the_sum_is_enclosed(case: str, reports: int) -> None:
             assert high - low <= 1e-3 * high
 
 
+@pytest.mark.slow
 def test_the_sum_of_forty_reports_is_enclosed() -> None:
     blanket = blanket_of(KRR.from_epsilon(2, 1.0))
     for epsilon in (0.0, 0.2, 0.5, 0.9, 0.99):

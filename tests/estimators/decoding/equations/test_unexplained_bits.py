@@ -67,6 +67,7 @@ def test_few_degrees_of_freedom_leave_nothing_out():
     assert bits.is_incomplete
 
 
+@pytest.mark.slow
 def test_frequent_candidates_that_hide_raised_bits_are_held() -> None:
     """Without noise: epsilon 16, 10,000 reports, a fifth of 5 unlisted strings, 12 lists of 40 candidates.
 

@@ -38,6 +38,7 @@ def test_joint_table_is_that_of_one_hot():
         np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_errors_are_the_deviations_of_simulated_reports(seed):
     """Each of 19 deviations of 3,000 runs is within 8 % of its error: 6 of its own deviations, 1e-8 in all.

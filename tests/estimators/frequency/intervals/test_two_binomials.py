@@ -152,6 +152,7 @@ def test_a_value_that_nobody_holds_is_covered(miss: float, reports: int) -> None
     assert coverage(reports, reports, everybody, FACTORIALS) >= 0.949
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(20, 980), st.floats(0.5, 8), st.integers(2, 50))
 def test_ends_far_from_0_and_1_are_those_of_a_normal(permille: int, epsilon: float, k: int) -> None:

@@ -68,6 +68,7 @@ def test_extreme_counts_have_a_fixed_point(epsilon, reports):
     assert found.change <= 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [10_000, 300_000])
 def test_distribution_with_edges_takes_few_rounds(reports):
     """Half of Newton's step is needed here: without it this takes 60 rounds, and does not end."""

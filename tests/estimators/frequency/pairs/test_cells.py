@@ -49,6 +49,7 @@ def test_few_false_reports_are_covered(truth: np.ndarray, epsilon: float) -> Non
         assert each.mean() >= 0.93 * RUNS
 
 
+@pytest.mark.slow
 def test_normal_errors_would_be_seen() -> None:
     """Pairs that nobody has are then covered in less than 36 of 40 runs."""
     truth, mechanism = TABLES["uneven"], PairKRR.from_epsilons(4, 3, 4.0, 4.0)

@@ -99,6 +99,7 @@ def test_given_second_is_given_first_of_the_swapped_pair():
         np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_independent_fields_are_rejected_at_the_stated_rate():
     """2,000 samples: 5 % within 5 deviations of .0049, which fails with 1e-6; 10 % would be seen."""
     rng, runs = generator(7), 2000

@@ -118,6 +118,7 @@ def test_two_strings_always_together_with_noise():
         assert np.diag(table).sum() > 0.7
 
 
+@pytest.mark.slow
 def test_joint_table_of_k_rr_equals_the_em_over_single_reports():
     rng, mechanism = generator(9), PairKRR.from_epsilons(5, 6, 2, 2)
     truth = table_of(*(each.clip(0, 4) for each in correlated(rng, 600)), (5, 6))

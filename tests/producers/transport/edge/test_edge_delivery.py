@@ -21,6 +21,7 @@ from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
 from tests.support.brokers.log_lines import logged
 from tests.support.edge.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
 from tests.support.messages import PinMessages
+from tests.support.needed import but_for
 from tests.support.processes import wait_until
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
@@ -114,9 +115,7 @@ PASSING = {
 OFTEN = {"503", "cut", "portal"}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow]) for name in PASSING]
-)
+@pytest.mark.parametrize("name", but_for(OFTEN, PASSING, pytest.mark.slow))
 def test_pack_is_sent_again_with_the_same_bytes(make, server, name):
     server.answer = in_turn(PASSING[name], PASSING[name], plain(204))
     producer = make()

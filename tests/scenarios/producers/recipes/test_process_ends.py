@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from producers.wire import decode
+from tests.support.needed import but_for
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.web.recipes import write_files
@@ -104,9 +105,7 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize(
-    "how", [pytest.param(how, marks=[] if how in OFTEN else [pytest.mark.all]) for how in ALONE]
-)
+@pytest.mark.parametrize("how", but_for(OFTEN, ALONE, pytest.mark.all))
 def test_last_events_are_stored_when_the_process_ends(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
