@@ -39,7 +39,7 @@ def normal(share: np.ndarray, error: np.ndarray) -> SideShares:
 FEW = (100, 8.0, 1000, 10_000), (100, 8.0, 1000, 1000), (1000, 8.0, 100, 1000), (10, 4.0, 100, 10_000)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("shape", ["skewed", "even", "all of one value"])
 @pytest.mark.parametrize(("values", "epsilon", "few", "many"), FEW)
 def test_few_reports_of_equal_shares_are_not_found_different(

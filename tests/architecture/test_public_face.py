@@ -153,7 +153,7 @@ deniable.open_producer(5)  # wrong
 """
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_wrong_types_of_arguments_fail_mypy(tmp_path: Path) -> None:
     file = tmp_path / "application.py"
     file.write_text(WRONG_CALLS)

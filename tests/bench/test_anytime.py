@@ -17,7 +17,7 @@ from bench.estimators.changes.anytime import (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_all_figures_are_in_the_tables() -> None:
     """Of 60 runs with 10 values, single intervals cover all in about 60 %: more than 90 % has 1e-7."""
     rng = np.random.default_rng(1)

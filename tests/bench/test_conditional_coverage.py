@@ -151,7 +151,7 @@ def test_exact_coverage_is_that_of_simulated_windows() -> None:
     assert abs(missed.mean() - found.worst) < 0.008
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("epsilon", [0.5, pytest.param(4.0, marks=pytest.mark.nightly), 16.0])
 @pytest.mark.parametrize(
     "kind", ["k-rr", "rappor-one-hot", pytest.param("rappor-k-hot", marks=pytest.mark.nightly)]

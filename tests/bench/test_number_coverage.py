@@ -67,7 +67,7 @@ def test_reports_follow_the_channel():
     assert np.abs(counts - mechanism.channel @ truth).max() < 10 * np.sqrt(1000)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_numbers_are_in_the_range_and_the_same_each_time():
     for shape in SHAPES:
         numbers = numbers_of(shape, 1000)

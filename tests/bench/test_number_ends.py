@@ -6,7 +6,7 @@ import pytest
 from bench.estimators.numbers.number_ends import SHAPES, line_of, numbers_at_an_end, piecewise_error
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_the_unbiased_mean_is_closer_where_numbers_are_at_an_end():
     """Of 5 runs; their mean biases differ by a factor of 30 in 25."""
     cells = line_of(SHAPES[0], 1.0, 100_000, 5).split(" | ")

@@ -41,7 +41,7 @@ def check(document: Mapping[str, Any]) -> None:
         kubernetes_validate.validate(document, "1.37.0", strict=True)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_every_document_is_valid(overlay: Overlay) -> None:
     for document in overlay.all:
         check(document)

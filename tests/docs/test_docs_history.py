@@ -71,6 +71,7 @@ def test_table_has_every_epsilon() -> None:
     assert [each[0] for each in ROWS] == [2, 4, 6]
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("epsilon", "marked", "covered", "runs"),
     [(*ROWS[-1], 80), *(pytest.param(*row, 400, marks=pytest.mark.nightly) for row in ROWS)],

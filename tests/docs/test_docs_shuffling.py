@@ -40,7 +40,7 @@ def rows() -> list[list[str]]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_the_table_matches_the_code() -> None:
     (table,) = re.findall(r"^<!-- table: shuffled -->\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     assert table.splitlines()[2:] == [f"| {' | '.join(row)} |" for row in rows()]

@@ -40,7 +40,7 @@ print(msgspec.json.encode(record).decode())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_figures_do_not_depend_on_threads() -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("OpenBLAS uses no more threads than there are cores, here one")

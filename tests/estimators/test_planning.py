@@ -159,7 +159,7 @@ def test_best_mechanisms_do_not_exceed_epsilon():
 KEPT = KRR.from_epsilon(4, 1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("epsilon", [2.0, pytest.param(0.5, marks=pytest.mark.nightly)])
 def test_error_of_a_number_is_that_of_the_median_of_even_ones(epsilon):
     """40 medians: their root mean square is within 45 % of the plan in 99.99 % of seeds."""
@@ -235,7 +235,7 @@ def test_planned_errors_with_unlisted_strings_are_those_of_decoding(cohorts, rep
     assert found >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("cohorts", "candidates", "strings"),
     [

@@ -218,7 +218,7 @@ def fixed_noise_coverage(holders, clients, windows, mechanism):
     return covered
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("holders", "epsilons"),
     [

@@ -104,7 +104,7 @@ def test_random_logs_have_every_reason():
     }
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("seed", "every"), [(1, 24), *(pytest.param(each, 9, marks=pytest.mark.nightly) for each in range(4))]
 )

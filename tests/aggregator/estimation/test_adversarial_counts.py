@@ -129,7 +129,7 @@ def search(kind: str, size: int, epsilon: float, every: int = 1) -> None:
             raise
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_some_handmade_counts_are_estimated(kind: str) -> None:
     for number, epsilon in enumerate((0.01, 2.0, 16.0)):

@@ -97,7 +97,7 @@ def test_rate_of_the_collection_is_that_of_its_monitor() -> None:
     assert found[0].found < monitor_of(some).update()[0].found
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_alarms_do_not_depend_on_order_pauses_or_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     epoch = 60
     monkeypatch.setattr(share_changes, "EPOCH_WINDOWS", epoch)

@@ -190,7 +190,7 @@ def test_ids_expire_with_grace_and_counts_with_retention() -> None:
 MALFORMED = row_keys.RejectedKey(0, 0, "malformed")
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_memory_stays_flat_over_2000_windows() -> None:
     """A leak of one id of 16 bytes per window would already take 80 kB."""
     ledger = new_ledger()

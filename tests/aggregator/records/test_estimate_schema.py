@@ -115,7 +115,7 @@ REAL = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_real_records_conform(validator: Any) -> None:
     assert {record.mechanism for record in REAL} == set(estimate_schema.LIMITS["mechanism"]["enum"])
     assert max(record.parts for record in REAL) > 1

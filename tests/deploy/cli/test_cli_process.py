@@ -51,6 +51,7 @@ def test_unbuffered_output_that_cannot_be_written_is_reported(folder: Path) -> N
     assert (ended.returncode, ended.stderr) == (1, f"Error: {os.strerror(errno.ENOSPC)}\n")
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
 def test_a_stderr_that_nobody_reads_spoils_nothing(folder: Path, redirection: str) -> None:
     ended = run(folder, redirection, "check")

@@ -15,7 +15,7 @@ from tests.support.paths import REPOSITORY
 )
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

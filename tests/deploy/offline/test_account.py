@@ -317,7 +317,7 @@ def test_one_shuffled_report_costs_no_more_than_one() -> None:
     assert found["shuffled_at_least"] <= found["shuffled"] <= found["epsilon_one"]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_several_windows_of_shuffled_reports_are_composed() -> None:
     found = answer(f"{SHUFFLED} --reports 30")
     assert found["shuffled_windows"] == windows_epsilon(

@@ -166,7 +166,7 @@ def test_plot_of_another_format_is_wrong_usage(tmp_path: Path, name: str) -> Non
     assert "--plot" in result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_plot_at_the_ends_of_what_can_be_planned(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
     for reports in (1, 10**18):
@@ -251,7 +251,7 @@ collections:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("relay", "reports", "honest"),
     [

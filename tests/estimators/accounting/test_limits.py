@@ -37,7 +37,7 @@ def test_it_is_the_exact_bound_of_the_accountant(subject, memoized):
     assert exact_cost(subject, 7, DELTA, memoized) == costs(subject, 7, DELTA, memoized)["exact"]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_a_further_budget_computes_few_costs():
     """What is left after earlier spending, in 64ths: each search begins with the same numbers of reports."""
     exact_cost.cache_clear()

@@ -134,7 +134,7 @@ def test_errors_match_the_sandwich_formula():
     np.testing.assert_allclose(squares.std_error, expected, rtol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_errors_match_simulation_with_random_cohorts():
     """One word has 90 %. Its share varies between cohorts, but is exact over all of them.
 

@@ -59,7 +59,7 @@ def test_cohorts_without_reports_do_not_count():
     assert np.isinf(result.other[1])
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_intervals_hold_with_few_false_ones():
     """100 reports at epsilon 16, a fifth unlisted: 4 false ones of a candidate's bits are expected.
 

@@ -48,7 +48,7 @@ def expected_of(mechanism: FunctionPool, key: int, shares: dict[str, float], rep
     return np.rint(reports / len(rates) * rates).astype(np.int64).ravel()
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("mechanism", "unlisted"),
     [

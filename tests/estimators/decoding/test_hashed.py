@@ -98,7 +98,7 @@ def test_one_value_is_recovered_exactly_from_expected_counts(epsilon):
     assert concentration(counts, mechanism) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("epsilon", "first"),
     [

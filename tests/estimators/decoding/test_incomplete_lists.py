@@ -39,6 +39,7 @@ def coverage(cohorts, reports, strangers, windows=WINDOWS):
     return np.array(covered), np.array(unreliable)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("cohorts", "reports", "strangers"),
     [

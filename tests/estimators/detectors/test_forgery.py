@@ -38,7 +38,7 @@ def popcounts(rng, ones, reports, mechanism):
     return rng.binomial(ones, mechanism.q_star, reports) + rng.binomial(zeros, mechanism.p_star, reports)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("reports", [1, 200])
 @pytest.mark.parametrize(
     ("mechanism", "ones"),

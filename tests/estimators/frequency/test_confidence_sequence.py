@@ -131,7 +131,7 @@ def runs_that_hold_all_values(steps_of: Callable[[Inversion], ReportSteps], runs
     return held, rolled
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_all_values_are_held_where_a_single_report_is_noise() -> None:
     """95 % of 100 runs: at least 82 are held but for 1e-6. By normal errors about 70 are, which fails."""
     held, rolled = runs_that_hold_all_values(lambda each: ReportSteps(1 / each.contrast, each.slope), 100)

@@ -30,7 +30,7 @@ def piecewise_std_error(numbers, epsilon):
     return math.sqrt(variance / len(numbers)) / 2
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("runs", [4, pytest.param(8, marks=pytest.mark.nightly)])
 def test_errors_are_the_published_ones(runs):
     """Also below those of the Piecewise mechanism for the mean, pooled over the epsilons (at 4 they are not).

@@ -127,7 +127,7 @@ def misses(simulated: Simulated) -> int:
     return sum(not rest.low - 1e-9 <= truth <= rest.high + 1e-9 for truth, rest in runs)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     "simulated",
     [

@@ -223,6 +223,7 @@ def bloom(f):
     return Rappor.from_probabilities(8, 2, 2, f, 0.25, 0.75)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(("f", "passes"), [(0.25, True), (0.125, False)])
 def test_audit_of_rappor(make, kafka, f, passes):
     """A permanent step of less noise fails the bound."""

@@ -100,7 +100,7 @@ def listed(runs: Sequence[Run]) -> list[Any]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @given(fetches(), st.integers(0, 12) | st.integers(0, 1000), st.sampled_from([1, 50, 8192]))
 def test_runs_are_what_aiokafka_reads(data: bytes, skipped: int, run_records: int) -> None:
     """From any offset of the first batch on, as brokers answer, and for any size of runs."""

@@ -25,7 +25,7 @@ def test_windows_add_up_to_less_than_their_sum_and_more_than_one() -> None:
     assert 2.5 * four < thirty < 30 / 4 * four
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_a_finer_lattice_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
     coarse = windows_epsilon(BLANKET, 10_000, 1e-6, 4)
     monkeypatch.setattr(module, "STEPS", 512)

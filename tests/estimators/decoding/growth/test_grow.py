@@ -34,7 +34,7 @@ def any_language():
     return counts, grow(counts, TREE, 5, any_text())
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_texts_of_all_lengths_and_languages_are_found(any_language):
     """All 7, at tens of standard errors: two share the first 6 bytes, and are one."""
     _, found = any_language
@@ -77,7 +77,7 @@ def searches(request: pytest.FixtureRequest) -> list[tuple[dict[bytes, float], F
     return done
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_false_discoveries_are_at_most_at_the_stated_rate(searches):
     """Of 60 searches at 5 %: the share of false ones has the standard error 0.007, so 0.085 is 5 away.
 

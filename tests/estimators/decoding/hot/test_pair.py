@@ -63,7 +63,7 @@ def test_errors_are_the_deviations_of_simulated_reports(seed):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("runs", [64, pytest.param(200, marks=pytest.mark.nightly)])
 def test_intervals_cover(runs):
     """Mean coverage over 200 runs of 12 pairs: its deviation is below .006, so it is above .93 but for 1e-4.

@@ -20,7 +20,7 @@ TABLES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     "epsilon", [8.0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (2.0, 4.0))]
 )

@@ -56,7 +56,7 @@ def test_errors_are_those_of_the_sum_over_all_reports():
     np.testing.assert_allclose(variance_within_rows(shares, ratio, MECHANISM).ravel(), variance)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("runs", [32, pytest.param(400, marks=pytest.mark.nightly)])
 def test_intervals_cover(runs):
     """Mean coverage over 400 runs of 12 pairs: its deviation is below .005, so it is above .93 but for 1e-4.

@@ -10,7 +10,7 @@ from tests.support.estimators.simulation import generator
 SHAPE = (5, 8)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("runs", "most"),
     [(20, 3), *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((40, 5), (120, 14)))],

@@ -82,7 +82,7 @@ def test_correlated_strings_by_em_over_bloom_reports(seed):
     check_correlated(table, 0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("seed", range(3))
 def test_correlated_strings_by_our_mechanisms_at_its_epsilon(seed):
     """Epsilon of both of its reports together is 14.5."""

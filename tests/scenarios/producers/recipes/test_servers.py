@@ -79,6 +79,7 @@ def run(
     return visitors
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("model", "number", "requests"),
     [
