@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType
 
 import deniable
 from aggregator.records.estimate import EstimateRecord, encode_estimate
@@ -25,6 +24,7 @@ from tests.analysis.s3_server import HeldUpload, S3Server
 from tests.analysis.test_day_files import FINAL
 from tests.support.deployments import Deployment
 from tests.support.processes import Process, wait_until, write_order
+from tests.support.producers.topics import change
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra analysis is not installed")
 csv = pytest.importorskip("pyarrow.csv", reason="the extra analysis is not installed")
@@ -148,10 +148,8 @@ def deployment(broker: str, topic_prefix: str, tmp_path: Path) -> Deployment:
     made.create_topics()
     times = {"message.timestamp.type": "CreateTime"}
     with connected(Cluster(broker)) as admin:
-        topics = (f"{topic_prefix}estimates", f"{topic_prefix}windows")
-        admin.alter_configs(
-            [ConfigResource(ConfigResourceType.TOPIC, each, configs=times) for each in topics]
-        )
+        for topic in ("estimates", "windows"):
+            change(admin, f"{topic_prefix}{topic}", times)
     return made
 
 

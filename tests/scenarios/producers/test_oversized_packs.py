@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka.admin import ACLOperation, ConfigResource, ConfigResourceType, ResourcePattern, ResourceType
+from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
 from producers.budget.allowance import Allowance
 from producers.config import ProducerConfig
@@ -15,24 +15,15 @@ from producers.producer import Producer
 from producers.transport.security import Security
 from producers.wire import decode
 from tests.support.producers.questions import CARRIER
-from tests.support.producers.topics import make_topic, read
+from tests.support.producers.topics import change, make_topic, read
 
 LARGE, SMALL = 2000, 5
 
 
 def limit(broker, topic, size):
     with KafkaAdminClient(**broker) as admin:
-        configs = {"max.message.bytes": str(size)}
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
-        deadline = time.monotonic() + 20
-        while shown(admin, topic) != str(size) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        change(admin, topic, {"max.message.bytes": str(size)})
     time.sleep(0.5)  # the log applies its settings just after the broker confirms them
-
-
-def shown(admin, topic):
-    asked = ConfigResource(ConfigResourceType.TOPIC, topic)
-    return admin.describe_configs([asked])["topic"][topic].get("max.message.bytes", {}).get("value")
 
 
 @pytest.mark.broker

@@ -5,8 +5,10 @@ import time
 from contextlib import contextmanager
 
 from kafka import KafkaConsumer
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.structs import TopicPartition
+
+from tests.support.processes import wait_until
 
 
 def settings(broker):
@@ -26,6 +28,17 @@ def make_topic(broker, name, partitions, configs=None):
     finally:
         admin.delete_topics([name])
         admin.close()
+
+
+def change(admin, topic, changed):
+    """Change settings of a topic; a broker applies them after it has answered."""
+
+    def is_applied():
+        found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])["topic"][topic]
+        return all(found.get(name, {}).get("value") == value for name, value in changed.items())
+
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=changed)])
+    assert wait_until(is_applied), (topic, changed)
 
 
 def read(broker, topic):

@@ -12,7 +12,6 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType
 
 from aggregator.partition.ledger_store import LedgerStore
 from aggregator.topics.collection_publisher import CollectionPublisher
@@ -24,6 +23,7 @@ from deploy.cluster.topics.plan import plan
 from estimators.mechanisms.krr import KRR
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.deploy.doctors import Patient, run, shown
+from tests.support.producers.topics import change
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
@@ -135,8 +135,7 @@ def test_topics_that_are_absent_unprepared_or_set_otherwise_are_found(patient: P
     with patient.admin() as admin:
         admin.create_topics(wanted, wait_for_metadata=True)
         assert shown(run(patient.as_admin())) == f"state: topic {topics.state} is not set up"
-        configs = {"max.message.bytes": "2000"}
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topics.reports, configs=configs)])
+        change(admin, topics.reports, {"max.message.bytes": "2000"})
     results = run(patient.as_admin())
     said = f"topics: topic {topics.reports}: max.message.bytes must be at least 1048588, got 2000"
     assert said in shown(results)

@@ -28,6 +28,7 @@ from estimators.collection import Collection
 from estimators.mechanisms.krr import KRR
 from producers.transport.cluster import Cluster
 from tests.support.processes import wait_until
+from tests.support.producers.topics import change
 
 pytestmark = [pytest.mark.broker, pytest.mark.contract]
 
@@ -93,7 +94,7 @@ def test_deployments_that_take_uploads_have_two_more_topics(broker: str) -> None
             kinds = {each.name: each.settings["message.timestamp.type"] for each in plan(topics)}
             assert [name for name, kind in kinds.items() if kind == "CreateTime"] == [topics.rejected_uploads]
             wrong = {"unclean.leader.election.enable": "true", "message.timestamp.type": "CreateTime"}
-            admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topics.uploads, wrong)])
+            change(admin, topics.uploads, wrong)
             with pytest.raises(TopicSetupError) as refused:
                 require_uploads(cluster, topics, Role.RELAY, [long])
             assert [line.partition(" must ")[0] for line in str(refused.value).splitlines()] == [
@@ -112,7 +113,7 @@ def test_settings_beyond_limits_are_reported_with_unfit_ones(
         (topics.state, {"min.compaction.lag.ms": "86400001"}),
         (topics.counts, {"max.compaction.lag.ms": "1000", "cleanup.policy": "delete"}),
     ):
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, wrong)])
+        change(admin, name, wrong)
     found = check(Cluster(broker), topics)
     assert [finding.partition(" must be ")[0] for finding in found] == [
         f"topic {topics.counts}: cleanup.policy",
@@ -213,8 +214,7 @@ def test_added_partitions_have_one_remedy(broker: str, topics: Topics, admin: Ka
 def test_irrelevant_settings_end_no_worker(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
     create(Cluster(broker), topics, 1)
     for name in (topics.estimates, topics.reports):
-        wrong = {"message.timestamp.type": "CreateTime"}
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs=wrong)])
+        change(admin, name, {"message.timestamp.type": "CreateTime"})
     (finding,) = present_log(Cluster(broker), topics)[1]
     assert finding.what.startswith(f"topic {topics.reports}: message.timestamp.type ")
 
@@ -259,8 +259,7 @@ def test_worker_watches_the_log_and_the_settings(
     create(Cluster(broker), topics, 1)
     log, findings = present_log(Cluster(broker), topics)
     assert (log.partitions, findings) == (2, [])
-    resource = ConfigResource(ConfigResourceType.TOPIC, topics.state, {"cleanup.policy": "delete"})
-    admin.alter_configs([resource])
+    change(admin, topics.state, {"cleanup.policy": "delete"})
     admin.delete_topics([topics.estimates])
     assert wait_until(lambda: topics.estimates not in admin.list_topics(), 120)
     assert present_log(Cluster(broker), topics) == (
