@@ -15,6 +15,8 @@ MODULE = BROWSER / "deniable.min.js"
 MECHANISMS = BROWSER / "mechanisms.min.js"
 PARTS = REPOSITORY / "edge" / "try_page" / "parts.js"
 PACKAGE = json.loads((BROWSER / "package.json").read_text())
+CLIENT = (BROWSER / "src" / "client.js").read_text()
+OPTIONS = re.search(r"export const open = async \(\{(.*?)\}\) => \{", CLIENT, re.DOTALL)[1]
 
 
 def test_module_is_small_and_has_no_dependency():
@@ -37,13 +39,19 @@ def test_module_of_mechanisms_is_small_and_has_one_export():
 
 
 def test_types_name_every_option_and_export():
-    types, client = (BROWSER / "deniable.d.ts").read_text(), (BROWSER / "src" / "client.js").read_text()
-    options = re.search(r"export const open = async \(\{(.*?)\}\) => \{", client, re.DOTALL)[1]
-    names = {re.split("[=:]", each)[0].strip() for each in re.sub(r"\(.*?\)", "", options).split(",")} - {""}
+    types = (BROWSER / "deniable.d.ts").read_text()
+    names = {re.split("[=:]", each)[0].strip() for each in re.sub(r"\(.*?\)", "", OPTIONS).split(",")} - {""}
     described = re.search(r"interface Options \{(.*?)\n\}", types, re.DOTALL)[1]
     assert set(re.findall(r"^  (\w+)\??:", described, re.MULTILINE)) == names
     for name in ("open", "memoryStorage", "DeniableError"):
         assert re.search(rf"^export (function|class) {name}\b", types, re.MULTILINE)
+
+
+def test_docs_state_the_default_of_every_option():
+    page = (REPOSITORY / "docs" / "browser.md").read_text()
+    stated = dict(re.findall(r"^\| `(\w+)` \|.*\| `?(true|false|\d+)`? \|$", page, re.MULTILINE))
+    assert stated == dict(re.findall(r"(\w+) = (\w+)", OPTIONS))
+    assert stated["maxDelaySeconds"] == "3600"
 
 
 @pytest.mark.slow
