@@ -1,7 +1,8 @@
 # `make demo` and `make test` work in a fresh clone. ARGS passes options: make demo ARGS=--once
 
-# With setpriv (Linux), the kernel ends child processes if make itself is killed.
-GUARD := $(shell command -v setpriv >/dev/null && echo setpriv --pdeathsig TERM)
+# With setpriv (Linux), the kernel ends child processes if make itself is killed. `exec`, since they must be its own,
+# not those of a shell.
+GUARD := $(shell command -v setpriv >/dev/null && echo exec setpriv --pdeathsig TERM)
 
 # As the commands set it: with several threads OpenBLAS waits for busy cores.
 export OPENBLAS_NUM_THREADS ?= 1
@@ -37,8 +38,8 @@ MARKS = not all and not nightly and not pictures
 QUICK = $(GUARD) .venv/bin/pytest -q --hypothesis-profile quick \
 	-m "not broker and not browser and not slow and not all and not nightly and not pictures"
 LOWER = estimators producers edge relay browser bench
-quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute
-	@$(if $(ARGS),$(QUICK) $(ARGS),$(MAKE) --no-print-directory --jobs 2 --keep-going quick-lower quick-upper)
+quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute; some: make quick ARGS="tests/relay -k fold"
+	@$(if $(ARGS),$(QUICK) $(ARGS),$(GUARD) $(MAKE) --no-print-directory --jobs 2 --keep-going quick-lower quick-upper)
 
 quick-lower:
 	@$(QUICK) $(LOWER:%=tests/%)

@@ -49,17 +49,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """End on SIGTERM as on Ctrl-C, so that fixtures stop their processes; handle signals that nohup ignores.
 
+    A command under test takes KeyboardInterrupt for its own: then the run ends after its test.
+
     Child processes inherit ignored signals, and tests send them SIGINT and SIGHUP.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
-        # A command under test would take KeyboardInterrupt for its own, and the run would go on.
         session.shouldstop = signal.Signals(number).name
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGTERM, end)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, end)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
