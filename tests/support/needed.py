@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from typing import NoReturn
 
 import pytest
@@ -32,6 +32,8 @@ def tool(name: str, where: str, excused_by: str) -> str:
     return found
 
 
-def but_for(often: Container[object], cases: Iterable[object], mark: pytest.MarkDecorator) -> list[object]:
+def but_for(often: Collection[object], cases: Iterable[object], mark: pytest.MarkDecorator) -> list[object]:
     """Return these cases as parameters, those not in `often` with a mark of tests that are run less."""
+    cases = list(cases)
+    assert all(each in cases for each in often), "a case has another name now"
     return [each if each in often else pytest.param(each, marks=mark) for each in cases]

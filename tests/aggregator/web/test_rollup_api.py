@@ -150,7 +150,7 @@ def test_largest_period_is_accepted() -> None:
 @pytest.mark.slow
 def test_roll_ups_run_one_at_a_time(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
     async def slowly() -> Joined:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(2)  # the other two are refused at once
         return joined_of(FRUIT, 1)
 
     join_instead(monkeypatch, slowly)

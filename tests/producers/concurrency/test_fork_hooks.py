@@ -141,9 +141,10 @@ BUSY = """
 from producers.storage.store import Store, StoreError
 from producers.pipeline.transactions import StoreTransactions
 
-going_on, run_transactions = threading.Event(), StoreTransactions.run
+hangs, going_on, run_transactions = threading.Event(), threading.Event(), StoreTransactions.run
 
 def hang(self, submissions, flushes, *, ticking):  # as on a disk that does not answer, with the store open
+    hangs.set()
     going_on.wait(30)
     return run_transactions(self, submissions, flushes, ticking=ticking)
 
@@ -151,7 +152,7 @@ producer = Producer(config)
 StoreTransactions.run = hang
 waiting = threading.Thread(target=producer.report, args=("latency", [1, 2, 3], None))
 waiting.start()
-time.sleep(0.2)
+assert hangs.wait(30)
 began = time.monotonic()
 child = os.fork()
 if child == 0:

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tests.support.needed import but_for
+from tests.support.processes import wait_until
 from tests.support.producers.recording.scripts import command, each_once, left_in, run
 
 pytestmark = pytest.mark.all
@@ -251,10 +252,10 @@ def test_signal_at_a_random_moment_loses_no_event_whose_call_returned(tmp_path, 
             process = subprocess.Popen(command(BUSY, folder), stdout=subprocess.PIPE, stderr=file, text=True)
             with process:
                 assert process.stdout.readline() == "recorded\n"
-                time.sleep(0.05 + 0.06 * number)
+                assert wait_until(lambda shown=shown: shown.read_bytes().count(b"\n") > 50)
+                time.sleep(0.06 * number)
                 process.terminate()
                 assert process.wait(60) == -signal.SIGTERM
         returned = sum(line.isdigit() for line in shown.read_text().splitlines())
         kafka.sent.clear()
         assert left_in(folder, make, kafka) in (each_once(returned), each_once(returned + 1))
-        assert returned > 50

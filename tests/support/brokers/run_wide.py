@@ -12,6 +12,7 @@ import pytest
 from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from deploy.broker import ports
 from deploy.broker.errors import ToolMissingError
 from tests.support.brokers.choice import choice_of, started
 from tests.support.paths import REPOSITORY
@@ -28,6 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start the broker that `--bootstrap-servers` passes to the processes of a run, unless one is given."""
     if hasattr(config, "workerinput"):
         config.option.bootstrap_servers = config.workerinput["bootstrap_servers"]
+        _draw_own_ports(
+            int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
+        )
         return
     distributes = config.getoption("numprocesses", None)
     if not distributes or "not broker" in config.option.markexpr or choice_of(config).kind == "given":
@@ -38,6 +42,13 @@ def pytest_configure(config: pytest.Config) -> None:
     except ToolMissingError:
         return  # the fixture skips the tests with the reason
     config.add_cleanup(stack.close)
+
+
+def _draw_own_ports(process: int, processes: int) -> None:
+    """Let a process draw from a part of the ports: between drawing and listening another may take one."""
+    width = (ports.HIGHEST_PORT - ports.LOWEST_PORT) // processes
+    ports.LOWEST_PORT += process * width
+    ports.HIGHEST_PORT = ports.LOWEST_PORT + width
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest -p no:xdist has none
