@@ -1,6 +1,7 @@
 """Find every module and its imports by parsing the files, without importing them."""
 
 import ast
+import gc
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -24,11 +25,15 @@ MODULES = modules(*PACKAGES)
 @cache
 def trees() -> Mapping[str, ast.Module]:
     """Return the project's files, parsed, by path; benchmarks may break with an upgrade."""
-    return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
-        for name, path in MODULES.items()
-        if not name.startswith("bench")
-    }
+    gc.disable()  # Python 3.11 fails if an object that is collected meanwhile parses, too, as tracebacks do
+    try:
+        return {
+            path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
+            for name, path in MODULES.items()
+            if not name.startswith("bench")
+        }
+    finally:
+        gc.enable()
 
 
 @cache
