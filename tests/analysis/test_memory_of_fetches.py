@@ -7,10 +7,9 @@ import sys
 import pytest
 
 PROGRAM = """
-import resource, sys
+import resource
 from analysis.sources.topic import keep_memory_of_fetches
-if "kept" in sys.argv:
-    keep_memory_of_fetches()
+keep_memory_of_fetches()
 def fetch():
     for _ in range(50):
         answer = bytes(4 << 20)
@@ -23,12 +22,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def faults(*arguments: str) -> int:
-    command = [sys.executable, "-c", PROGRAM, *arguments]
-    return int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other settings")
 def test_memory_of_a_fetch_is_used_again() -> None:
-    assert faults("kept") < 1000 < faults()
+    """Otherwise there are some 20,000, unless the heap has room by chance: 259 was seen once in many runs."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, check=True, timeout=60)
+    assert int(done.stdout) < 1000
