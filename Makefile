@@ -36,7 +36,7 @@ MARKS = not all and not nightly and not pictures
 
 # Two runs side by side, since processes of one run would each collect all tests.
 QUICK = $(GUARD) .venv/bin/pytest -q --hypothesis-profile quick \
-	-m "not broker and not browser and not slow and not all and not nightly and not pictures"
+	-m "not broker and not browser and not slow and $(MARKS)"
 LOWER = estimators producers edge relay browser bench
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute; some: make quick ARGS="tests/relay -k fold"
 	@$(if $(ARGS),$(QUICK) $(ARGS),$(GUARD) $(MAKE) --no-print-directory --jobs 2 --keep-going quick-lower quick-upper)

@@ -108,7 +108,7 @@ def test_nothing_is_sent_while_the_database_is_away(
     server.kill()
     doctor = first.run("doctor", "--as", "producer")
     assert doctor.returncode == 1
-    assert "budget store    failed: " in doctor.stdout
+    assert "budget store    failed: budget store 127.0.0.1:" in doctor.stdout
     with first.running("run.log", *PRODUCE) as run:
         waits = wait_until(lambda: "reports of clients wait: budget store" in first.output("run.log"), 60)
         assert waits, first.output("run.log")
