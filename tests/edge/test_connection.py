@@ -369,7 +369,7 @@ def test_full_queue_is_answered_at_once(edge, monkeypatch):
     clients = [edge.connect() for _ in range(8)]
     for client in clients:
         client.send(post(upload()))
-    time.sleep(0.3)
+    assert wait_until(lambda: edge.edge.counters.queue_bytes > 2000)
     status, headers, body = edge.ask(post(upload()))
     assert (status, headers["retry-after"]) == (503, "5")
     assert json.loads(body)["error"].startswith("the queue of uploads is full")
@@ -389,7 +389,7 @@ def test_stop_answers_what_is_in_flight():
             idle.answer()
             body = upload()
             waiting.send(post(body))
-            time.sleep(0.2)
+            assert wait_until(lambda: kafka.in_flight > 0)
             stopping = threading.Thread(target=edge.wait, args=(edge.edge.stop(5.0),))
             stopping.start()
             assert idle.is_closed()

@@ -17,6 +17,7 @@ from relay.control import Intake, decode_control, encode_marker, encode_settings
 from relay.fold import Fold, Start
 from relay.recovery import NO_SETTINGS, Position
 from tests.support.messages import PinMessages
+from tests.support.needed import but_for
 from tests.support.relay.logs import (
     BEGIN,
     KEYS,
@@ -76,14 +77,7 @@ def start_of(log, position):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed",
-    [
-        *SEEDS[:2],
-        *(pytest.param(each, marks=pytest.mark.slow) for each in SEEDS[2:]),
-        *(pytest.param(each, marks=pytest.mark.nightly) for each in range(4, 12)),
-    ],
-)
+@pytest.mark.parametrize("seed", but_for(SEEDS, range(12), pytest.mark.nightly))
 def test_packs_hold_exactly_what_the_literal_model_accepts(seed):
     folded, model = folded_whole(seed), model_of(seed)
     packs = [pack for each in folded.packs.values() for pack in each]

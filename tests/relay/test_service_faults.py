@@ -9,12 +9,13 @@ import pytest
 
 from tests.support.needed import but_for
 from tests.support.processes import wait_until
-from tests.support.relay.service_rounds import ServiceRound
+from tests.support.relay.rounds import Round
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 SEND_SECONDS = 4.0
 SETTLE_SECONDS = 60.0
+REWIND_SECONDS = 90.0
 
 
 def die(point, batches, **order):
@@ -32,8 +33,10 @@ ROUNDS = {
     "in, kill": [die("in", 2), die("in", 3)],
     "after, kill": [die("after", 1), die("after", 3)],
     "marker, kill": [die("marker", 3), die("in", 3)],
+    "zombie before": [stop("before", 2), {}],
     "zombie in": [stop("in", 2), {}],
     "zombie after": [{}, stop("after", 2)],
+    "zombie marker": [stop("marker", 1), {}],
     "two on each partition": [BOTH, BOTH],
     "two on each partition, one dies": [BOTH, die("in", 3, **BOTH)],
     "two on each partition, one is stopped": [stop("in", 2, **BOTH), BOTH],
@@ -56,7 +59,7 @@ def judged(turn, counted):
 
 @pytest.fixture
 def turn(broker):
-    found = ServiceRound(broker, 5)
+    found = Round(broker, 5)
     yield found
     found.close()
 
@@ -72,6 +75,20 @@ def test_each_accepted_report_is_counted_once(turn, name):
     assert judged(turn, turn.settled(SETTLE_SECONDS)) == 0
     assert wait_until(turn.has_said_all, SETTLE_SECONDS)
     assert turn.end(last) == 0
+
+
+@pytest.mark.nightly
+def test_relays_that_do_not_begin_at_the_start_of_the_log(turn):
+    """Once no window is open that an early upload could reach, relays rewind to later offsets."""
+    turn.start(**die("in", 20))
+    turn.start(**stop("after", 12))
+    turn.send(6.0)
+    turn.start()
+    turn.send_until(turn.has_rewound, REWIND_SECONDS)
+    turn.start(**die("after", 12))
+    turn.send(6.0)
+    turn.start()
+    assert judged(turn, turn.settled(SETTLE_SECONDS)) == 0
 
 
 def test_a_newer_file_changes_the_settings_while_relays_run(turn):

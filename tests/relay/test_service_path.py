@@ -10,7 +10,7 @@ import pytest
 from deploy.broker.broker import Broker
 from deploy.broker.child_processes import deniable_command
 from tests.support.processes import wait_until
-from tests.support.relay.service_rounds import ServiceRound
+from tests.support.relay.rounds import Round
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
@@ -33,7 +33,7 @@ def replayed(turn):
 
 @pytest.fixture
 def turn(broker):
-    found = ServiceRound(broker, 8)
+    found = Round(broker, 8)
     yield found
     found.close()
 
@@ -80,7 +80,7 @@ def test_the_recount_names_what_is_missing(turn):
 @pytest.mark.nightly
 def test_a_broker_that_restarts_loses_nothing(tmp_path):
     with Broker(tmp_path) as broker:
-        turn = ServiceRound(broker.bootstrap_servers, 9)
+        turn = Round(broker.bootstrap_servers, 9)
         try:
             relays = [turn.start(), turn.start()]
             turn.send(3.0)

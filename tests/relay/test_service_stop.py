@@ -12,7 +12,7 @@ from deploy.broker.broker import Broker
 from deploy.broker.child_processes import deniable_command, spawn, stop
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
-from tests.support.relay.service_rounds import ServiceRound
+from tests.support.relay.rounds import Round
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
@@ -22,7 +22,7 @@ BEGIN_SECONDS = 60.0
 
 @pytest.fixture
 def turn(broker):
-    found = ServiceRound(broker, 5)
+    found = Round(broker, 5)
     yield found
     found.close()
 
@@ -61,7 +61,7 @@ def test_ctrl_c_does_not_wait_for_a_rebalance(turn, tmp_path):
 @pytest.mark.nightly
 def test_ctrl_c_ends_a_relay_without_kafka(tmp_path):
     with Broker(tmp_path / "kafka") as broker:
-        turn = ServiceRound(broker.bootstrap_servers, 5)
+        turn = Round(broker.bootstrap_servers, 5)
         try:
             relay, log = started(turn, tmp_path, "relay")
             broker.stop()

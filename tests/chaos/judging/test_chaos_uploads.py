@@ -1,6 +1,5 @@
 """The recount of uploads against logs judged by hand, and the figures of a verdict on the path of devices."""
 
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -110,7 +109,7 @@ def test_bits_are_compared_by_cohort() -> None:
 
 
 def test_buckets_of_a_window_are_all_different(configuration: Configuration) -> None:
-    drafts = Drafts(*configuration.collections, random.randrange(9))
+    drafts = Drafts(*configuration.collections, 0)
     used = Counter((each.window_start, each.groups[0].rows) for each in (drafts.draw() for _ in range(500)))
     wasted = drafts.waste()
     assert set(used.values()) == {1}

@@ -36,7 +36,7 @@ def aggregate(given: argparse.Namespace) -> None:
 
 
 def relay(given: argparse.Namespace) -> None:
-    from tests.support.relay.service_process import DEFECTS, armed, unfenced
+    from tests.support.relay.relay_process import DEFECTS, armed, unfenced
 
     armed(FaultPoints(given.folder).at)
     if given.defect:

@@ -61,7 +61,7 @@ def test_draws_are_the_quantiles_of_their_words() -> None:
 def test_canary_sends_the_known_distribution_at_the_given_rate(
     folder: Path, values: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ten steps of a window each, then Ctrl-C. Alarms falsely once in 10^6 runs."""
+    """Ten steps of a window each, then Ctrl-C. Both cases together alarm falsely once in 10^6 runs."""
     kafka, clock = FakeKafka(acknowledges=True), SimpleNamespace(now=0.0)
 
     def sleep(_: float) -> None:
@@ -84,7 +84,7 @@ def test_canary_sends_the_known_distribution_at_the_given_rate(
         )
     sent = np.concatenate([buckets(decode(record["value"])) for record in kafka.sent])
     assert len(sent) == 10 * REPORTS
-    counts, rare = np.bincount(sent, minlength=4), chdtri(3, 1e-6)
+    counts, rare = np.bincount(sent, minlength=4), chdtri(3, 5e-7)
     assert chi_square(counts, collection.mechanism) < rare
     assert chi_square(counts[::-1], collection.mechanism) > rare
     assert str(10 * REPORTS) in capsys.readouterr().err

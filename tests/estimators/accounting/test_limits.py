@@ -21,9 +21,9 @@ BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
     [
         (KRR.from_epsilon(100, 0.1), False),
         (KRR.from_epsilon(4, 1.0), True),
-        pytest.param(LONGITUDINAL, True, marks=pytest.mark.slow),
+        (LONGITUDINAL, True),
         (changing(LONGITUDINAL), True),
-        pytest.param(BLOOM, True, marks=pytest.mark.slow),
+        (BLOOM, True),
         (changing(BLOOM), True),
         (LongitudinalHash.from_epsilons(4.0, 1.0), True),
     ],

@@ -29,7 +29,7 @@ from tests.chaos.processes.collection_setup import write
 from tests.chaos.processes.workers import Workers
 from tests.chaos.run import replayed
 from tests.support.deployments import run_command
-from tests.support.processes import wait_until
+from tests.support.processes import printed_seed, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
@@ -60,7 +60,7 @@ class Load(threading.Thread):
         self.stopped = threading.Event()
 
     def run(self) -> None:
-        chance = random.Random()
+        chance = random.Random(printed_seed())
         makers = [PackMaker(collection, chance) for collection in self.configuration.collections]
         kafka = self.configuration.kafka
         with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:

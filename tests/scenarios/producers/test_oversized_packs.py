@@ -1,7 +1,6 @@
 """A broker with a lowered record limit: packs that are too large wait and delay no others."""
 
 import re
-import time
 from dataclasses import replace
 
 import pytest
@@ -21,9 +20,10 @@ LARGE, SMALL = 2000, 5
 
 
 def limit(broker, topic, size):
+    """Set it. A broker shows a change before its log applies it, but a second one only after that."""
     with KafkaAdminClient(**broker) as admin:
-        change(admin, topic, {"max.message.bytes": str(size)})
-    time.sleep(0.5)  # the log applies its settings just after the broker confirms them
+        for delay in ("60001", "60002"):
+            change(admin, topic, {"max.message.bytes": str(size), "file.delete.delay.ms": delay})
 
 
 @pytest.mark.broker

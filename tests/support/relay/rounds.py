@@ -1,15 +1,19 @@
-"""One round: devices upload through two edges, relays fail, and what workers count is compared."""
+"""A round: devices upload through two edges, relays fail, and what workers count is compared.
+
+The relays are real: the command `deniable relay`, with a deployment's topics.
+"""
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,82 +21,37 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from aggregator.ledger.acceptance import Rejection
 from aggregator.ledger.ledger import Ledger
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
+from deploy.cluster.topics.plan import plan
+from deploy.cluster.topics.setup import create
+from deploy.config.file import load
 from producers import wire
 from producers.transport.uploads.frame import encode_frame
 from producers.transport.uploads.upload import Upload, decode_upload, encode_upload
-from relay.control import Intake, encode_settings
 from relay.recovery import Position
+from relay.service.outcomes import Totals, decode_outcomes, totals
 from tests.support.paths import REPOSITORY
-from tests.support.relay.logs import KEYS, group_of, settings_of
+from tests.support.processes import wait_until
+from tests.support.relay.logs import group_of
+from tests.support.relay.uploaded import COLLECTIONS, INTAKE_GRACE, INTAKES, Counted, Uploaded
 
 PARTITIONS = 2
-REPORT_PARTITIONS = 3
-INTAKE_GRACE = 4
 EARLY_SECONDS = 1
 LEAST_REPORTS = 600
-COLLECTIONS = [
-    Collection("relayed-krr", KRR.from_epsilon(7, 2.0), window_seconds=2, grace_seconds=120),
-    Collection(
-        "relayed-rappor",
-        Rappor.from_probabilities(16, 2, 2, 0.25, 0.35, 0.65),
-        window_seconds=3,
-        grace_seconds=120,
-    ),
-]
-INTAKES = [
-    Intake(
-        each.fingerprint,
-        wire.mechanism_number(each.mechanism),
-        each.width,
-        each.cohorts,
-        each.window_seconds,
-        INTAKE_GRACE,
-    )
-    for each in COLLECTIONS
-]
-
-Counts = dict[tuple[int, int, int], np.ndarray[Any, Any]]
-
-
-@dataclass
-class Uploaded:
-    """What devices uploaded: all uploads that were acknowledged, and the counts of their reports.
-
-    `written` has the reports of all uploads, with those that were sent again.
-    """
-
-    uploads: list[bytes] = field(default_factory=list)
-    counts: Counts = field(default_factory=dict)
-    reports: int = 0
-    written: int = 0
-
-    def add(self, upload: Upload) -> None:
-        for group in upload.groups:
-            rows = np.frombuffer(group.rows, np.uint8)
-            if group.mechanism == wire.RAPPOR_NUMBER:
-                bits = np.unpackbits(rows, bitorder="little").reshape(-1, group.width)
-                found = bits.sum(axis=0, dtype=np.int64)
-            else:
-                found = np.bincount(rows, minlength=group.width)
-            key = (group.fingerprint, group.window_start, group.cohort)
-            self.counts[key] = self.counts.get(key, 0) + found
-            self.reports += group.reports
-
-
-@dataclass
-class Counted:
-    """What a worker's ledgers count, rejected packs by reason, and records of `reports`."""
-
-    counts: Counts = field(default_factory=dict)
-    rejected: Counter[str] = field(default_factory=Counter)
-    records: int = 0
+BEGIN_SECONDS = 60.0
+FILE = """revision: {revision}
+kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: {partitions}}}
+relay: {{secret_file: secret, delivery_seconds: {delivery}, batch_reports: 300, shuffle_reports: {shuffle},
+  pack_reports: 25, idle_seconds: 0.5}}
+collections:
+  - {{name: relayed-krr, mechanism: k-rr, size: 7, other: false, epsilon: 2.0, window_seconds: 2,
+     grace_seconds: 120, budget: none}}
+  - {{name: relayed-rappor, mechanism: rappor, bits: 16, hashes: 2, cohorts: 2, f: 0.25, p: 0.35, q: 0.65,
+     candidates: [A], memoize: false, window_seconds: 3, grace_seconds: 120, budget: none}}
+"""
 
 
 class Round:
-    """Topics, senders and relays of one round.
+    """A collection file, its topics, two edges, and relays.
 
     Parameters
     ----------
@@ -102,56 +61,68 @@ class Round:
 
     def __init__(self, servers: str, seed: int) -> None:
         self.servers, self.chance = servers, random.Random(seed)
-        name = f"relay-{uuid.uuid4().hex[:10]}"
-        self.uploads, self.reports = f"{name}-uploads", f"{name}-reports"
-        self.report_partitions = REPORT_PARTITIONS
         self.edges = [KafkaProducer(bootstrap_servers=servers, acks="all") for _ in range(2)]
         self.uploaded = Uploaded()
         self.relays: list[subprocess.Popen[bytes]] = []
-        self.begin(name)
+        self.logs: list[Path] = []
+        self._folder = tempfile.TemporaryDirectory()
+        self._prefix = f"relay-{uuid.uuid4().hex[:10]}-"
+        self.file = Path(self._folder.name) / "deniable.yaml"
+        (self.file.parent / "secret").touch(0o600)
+        (self.file.parent / "secret").write_bytes(bytes(range(32)))
+        self.write()
+        self.configuration = load(self.file, environment={})
+        assert self.configuration.by_fingerprint().keys() == {each.fingerprint for each in COLLECTIONS}
+        self._topics = self.configuration.topics
+        create(self.configuration.cluster, self._topics, 1, self.configuration.collections)
 
-    def begin(self, name: str) -> None:
-        """Create topics, and append settings."""
-        stamped = {"message.timestamp.type": "LogAppendTime"}
-        with KafkaAdminClient(bootstrap_servers=self.servers) as admin:
-            for topic, partitions in ((self.uploads, PARTITIONS), (self.reports, REPORT_PARTITIONS)):
-                one = {"num_partitions": partitions, "replication_factor": 1, "configs": stamped}
-                admin.create_topics({topic: one})
-        settings = settings_of(*INTAKES, batch_reports=300, shuffle_reports=20, pack_reports=25)
-        for each in range(PARTITIONS):
-            record = encode_settings(KEYS, each, settings)
-            self.edges[0].send(self.uploads, record, partition=each).get(30)
+    def write(self, revision: int = 1, shuffle: int = 20) -> None:
+        """Write the collection file, which relays read when they start."""
+        text = FILE.format(
+            servers=self.servers,
+            prefix=self._prefix,
+            partitions=PARTITIONS,
+            delivery=COLLECTIONS[0].grace_seconds - INTAKE_GRACE,
+            revision=revision,
+            shuffle=shuffle,
+        )
+        self.file.write_text(text)
 
     def start(self, **order: Any) -> subprocess.Popen[bytes]:
-        """Start a relay that takes this order: point, batches and kill, or defect."""
-        given = {
-            "servers": self.servers,
-            "uploads": self.uploads,
-            "reports": self.reports,
-            "report_partitions": REPORT_PARTITIONS,
-            "partitions": PARTITIONS,
-            "early_seconds": EARLY_SECONDS,
-            **order,
-        }
-        command = [sys.executable, "-m", "tests.support.relay.relay_process", json.dumps(given)]
-        self.relays.append(subprocess.Popen(command, cwd=REPOSITORY))
-        return self.relays[-1]
+        """Start a relay that takes this order: point, batches, kill and assigned."""
+        given = {"partitions": PARTITIONS, "early_seconds": EARLY_SECONDS, **order}
+        module = "tests.support.relay.relay_process"
+        command = [sys.executable, "-m", module, str(self.file), json.dumps(given)]
+        log = Path(os.environ.get("RELAY_LOGS", self._folder.name)) / f"{self._prefix}{len(self.relays)}.log"
+        self.logs.append(log)
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=output)
+        self.relays.append(process)
+        return process
+
+    def reconnect(self) -> None:
+        """Upload over new connections: after an outage, old ones wait so long that uploads come too late."""
+        for edge in self.edges:
+            edge.close()
+        self.edges = [KafkaProducer(bootstrap_servers=self.servers, acks="all") for _ in self.edges]
 
     def send(self, seconds: float) -> None:
         """Upload for some seconds, longer on a busy machine.
 
-        A tenth is sent again at once, and a tenth again at the end.
+        A tenth is sent again at once, and a tenth again at the end. Nothing is sent before a relay has begun
+        on each partition.
         """
+        assert wait_until(self._has_begun, BEGIN_SECONDS)
         ends_at, least = time.monotonic() + seconds, self.uploaded.reports + LEAST_REPORTS
         while time.monotonic() < ends_at or self.uploaded.reports < least:
             self._send_some()
         self._send(self.chance.sample(self.uploaded.uploads, len(self.uploaded.uploads) // 10))
 
     def send_until(self, is_done: Callable[[], bool], seconds: float) -> None:
-        """Upload until this is true, at most for so many seconds, with relays that nothing stops beside."""
-        self.start()
+        """Upload until this is true; fail after so many seconds."""
         ends_at = time.monotonic() + seconds
-        while not is_done() and time.monotonic() < ends_at:
+        while not is_done():
+            assert time.monotonic() < ends_at
             self._send_some()
 
     def _send_some(self) -> None:
@@ -179,7 +150,7 @@ class Round:
             own = [each for each in uploads if wire.partition_of(each[7:23], PARTITIONS) == partition]
             for first in range(0, len(own), 256):
                 frame = encode_frame(own[first : first + 256])
-                sent.append(edge.send(self.uploads, frame, partition=partition))
+                sent.append(edge.send(self._topics.uploads, frame, partition=partition))
         for each in sent:
             each.get(30)
         groups = (group for each in uploads for group in decode_upload(each).groups)
@@ -189,8 +160,8 @@ class Round:
         """Fold `reports` as workers and `deniable replay` do."""
         found = Counted()
         by_fingerprint = {each.fingerprint: each for each in COLLECTIONS}
-        for partition, records in self._records().items():
-            ledger = Ledger(partition, self.report_partitions)
+        for partition, records in self._read(self._topics.reports).items():
+            ledger = Ledger(partition, PARTITIONS)
             ledger.agree(by_fingerprint, 1)
             for record in records:
                 outcome = ledger.apply(record.offset, record.timestamp, record.value)
@@ -201,11 +172,8 @@ class Round:
                 found.counts[key] = found.counts.get(key, 0) + tally.counts
         return found
 
-    def _records(self) -> Mapping[int, list[Any]]:
-        return self._read(self.reports, self.report_partitions)
-
-    def _read(self, topic: str, partitions: int) -> Mapping[int, list[Any]]:
-        sources = [TopicPartition(topic, each) for each in range(partitions)]
+    def _read(self, topic: str) -> Mapping[int, list[Any]]:
+        sources = [TopicPartition(topic, each) for each in range(PARTITIONS)]
         consumer = KafkaConsumer(bootstrap_servers=self.servers, auto_offset_reset="earliest")
         records: dict[int, list[Any]] = {each.partition: [] for each in sources}
         try:
@@ -226,13 +194,37 @@ class Round:
 
     def has_rewound(self) -> bool:
         """Whether a relay would now begin to read behind the first record of each partition."""
-        consumer = KafkaConsumer(bootstrap_servers=self.servers, group_id=self.uploads)
+        consumer = KafkaConsumer(bootstrap_servers=self.servers, group_id=self._topics.relay_group)
         try:
-            sources = [TopicPartition(self.uploads, each) for each in range(PARTITIONS)]
+            sources = [TopicPartition(self._topics.uploads, each) for each in range(PARTITIONS)]
             held = [consumer.committed(each, metadata=True) for each in sources]
         finally:
             consumer.close()
         return all(each and Position.of(each.offset, each.metadata).rewind > 0 for each in held)
+
+    def _has_begun(self) -> bool:
+        consumer = KafkaConsumer(bootstrap_servers=self.servers)
+        try:
+            sources = [TopicPartition(self._topics.uploads, each) for each in range(PARTITIONS)]
+            return all(consumer.end_offsets(sources).values())
+        finally:
+            consumer.close()
+
+    def outcomes(self) -> Totals:
+        """Add up what relays say became of the uploads."""
+        records = self._read(self._topics.rejected_uploads)
+        return totals(decode_outcomes(each.value) for found in records.values() for each in found)
+
+    def has_said_all(self) -> bool:
+        """Whether accepted and rejected reports are what devices were told."""
+        return self.outcomes().uploaded == self.uploaded.written
+
+    def end(self, relay: subprocess.Popen[bytes], seconds: float = 30.0) -> int:
+        """Stop a relay in good order once it works on a partition; return its exit status."""
+        log = self.logs[self.relays.index(relay)]
+        assert wait_until(lambda: "partition opened" in log.read_text(), BEGIN_SECONDS)
+        relay.terminate()
+        return relay.wait(seconds)
 
     def settled(self, seconds: float) -> Counted:
         """Wait until the difference is 0, at most so long; then once more, after all relays went on."""
@@ -252,8 +244,5 @@ class Round:
         for edge in self.edges:
             edge.close()
         with KafkaAdminClient(bootstrap_servers=self.servers) as admin:
-            admin.delete_topics(self.topics())
-
-    def topics(self) -> list[str]:
-        """Return the names of all topics of this round."""
-        return [self.uploads, self.reports]
+            admin.delete_topics([each.name for each in plan(self._topics)])
+        self._folder.cleanup()
