@@ -48,9 +48,10 @@ quick-upper:
 	@$(QUICK) tests $(LOWER:%=--ignore tests/%)
 
 test: .venv/installed java ## tests with a real broker and the page: some five minutes on two cores; ARGS replaces its options
-	@$(GUARD) .venv/bin/pytest -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))
+	@$(GUARD) .venv/bin/pytest $(PROFILE) -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))
 
 test-all: MARKS = not nightly and not pictures
+test-all: PROFILE = --hypothesis-profile random
 test-all: test ## make test and the rest in one run: all fault points, fuzzing, deployments, containers
 
 test-nightly: .venv/installed java ## longer searches and audits of what the others sample: half an hour

@@ -26,7 +26,7 @@ pytest_plugins = [
     "tests.support.aggregator.fixtures",
 ]
 
-# Tests start some eighty brokers, most for seconds: without its second compiler Java needs a fifth less of a
+# Tests start some twenty brokers, most for seconds: without its second compiler Java needs a fifth less of a
 # processor.
 os.environ.setdefault("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
@@ -35,7 +35,10 @@ os.environ.setdefault("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:TieredStopAtLevel=1 -XX
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A deadline for each example, or for drawing it, fails on a busy machine, and shows nothing on any other.
-settings.register_profile("deniable", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "random", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # make test-all
+settings.register_profile("deniable", settings.get_profile("random"), derandomize=True)
 settings.register_profile("quick", settings.get_profile("deniable"), max_examples=25)  # make quick
 settings.load_profile("deniable")
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from deploy.broker.child_processes import last_lines, spawn, stop
-from deploy.broker.ports import free_port
 from tests.support.needed import tool
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 KEY, SECRET, REGION, BUCKET = "deniable", "loopback-only", "us-east-1", "exports"
 
@@ -89,7 +88,7 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     program = tool("versitygw", "go install github.com/versity/versitygw/cmd/versitygw", "NO_VERSITYGW")
     objects, log = folder / "objects", folder / "versitygw.log"
     objects.mkdir()
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{new_port()}"
     options = ["--access", KEY, "--secret", SECRET, "--region", REGION, "--port", address]
     command = [program, *options, "posix", str(objects)]
     child = spawn(command, log, folder=folder)

@@ -19,10 +19,10 @@ from analysis.errors import AnalysisError
 from analysis.export.bucket_prefix import BucketPrefix
 from analysis.export.day_files import DayFiles
 from analysis.tables.estimate_table import estimate_schema
-from deploy.broker.ports import free_port
 from tests.analysis.s3_server import BUCKET, KEY, REGION, SECRET, S3Server
 from tests.analysis.test_day_files import FINAL, table_of, windows
 from tests.support.aggregator.builders import FRUIT, T0
+from tests.support.processes import new_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.all]
 ROWS = len(FINAL.values) + 1
@@ -157,7 +157,7 @@ def test_wrong_address_of_the_store_shows_within_seconds(
     store: S3Server, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """The client gives up after 3 s and a pause of at most 10 s; as of all requests it was 60 s."""
-    address = store.address if scheme == "https://" else f"127.0.0.1:{free_port()}"
+    address = store.address if scheme == "https://" else f"127.0.0.1:{new_port()}"
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{scheme}{address}")
     began = monotonic()
     with pytest.raises(AnalysisError, match=rf"^s3://{BUCKET}/x .*{scheme}{address}"):
@@ -226,7 +226,7 @@ def test_messages(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) ->
     with HTTPServer(("127.0.0.1", 0), Careless) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         pin_messages(
-            {"no server": lambda: opened(free_port())}
+            {"no server": lambda: opened(new_port())}
             | {
                 f"a store that ignores {each}": partial(opened, server.server_port, each)
                 for each in ("If-Match", "If-None-Match")

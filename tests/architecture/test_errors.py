@@ -1,7 +1,9 @@
 """Every error of the project is printed by commands in one line, or caught internally."""
 
+import re
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from estimators.errors import DeniableError
 from tests.architecture.imports import MODULES
@@ -54,3 +56,20 @@ def test_errors_have_an_exit_status() -> None:
     assert ours
     wrong = [f"{name}: {status}" for name, status in ours.items() if status not in STATUSES]
     assert wrong == [], "\n".join(wrong)
+
+
+def test_pinned_messages_belong_to_tests() -> None:
+    """A section of a test that is gone or has another name would never be compared."""
+    tests = Path(__file__).parents[1]
+    sections = {
+        file: re.findall(r"^## (.*)::(\w+)", file.read_text(), re.MULTILINE)
+        for file in tests.glob("*/messages.txt")
+    }
+    assert all(sections.values())
+    stale = [
+        f"{file.parent.name}/{path}::{name}"
+        for file, titles in sections.items()
+        for path, name in titles
+        if f"def {name}(" not in (file.parent / path).read_text()
+    ]
+    assert stale == []

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -19,15 +18,10 @@ REPORTS = 10
 LATER = {"maxDelaySeconds": 3600, "sendOnLeave": False}
 
 
-def once_none_comes(kafka):
-    """Return how many uploads Kafka has, once none has come for a second: the edge may hold some of a browser
-    that is gone.
-    """
-    before, taken = 0, len(kafka.uploads())
-    while before != taken:
-        time.sleep(1)
-        before, taken = taken, len(kafka.uploads())
-    return taken
+def has_settled(edge):
+    """Whether the edge has nothing more of a browser that is gone."""
+    writer, kafka = edge.edge.writer, edge.edge.kafka
+    return edge.edge.counters.connections == 0 and edge.call(lambda: writer._bytes + kafka.in_flight) == 0
 
 
 def test_killed_browser_sends_the_same_uploads_again(tmp_path):
@@ -45,7 +39,8 @@ def test_killed_browser_sends_the_same_uploads_again(tmp_path):
             os.kill(main_process(tmp_path), signal.SIGKILL)
             edge.call(kafka.gate.set)
             assert wait_until(lambda: len(kafka.uploads()) > 0)
-        taken = once_none_comes(kafka)
+        assert wait_until(lambda: has_settled(edge))
+        taken = len(kafka.uploads())
         with profile(tmp_path) as context:
             page = context.new_page()
             open_client(page, origin, address, KEY.public_key, **LATER)

@@ -8,12 +8,11 @@ from contextlib import ExitStack
 import pytest
 
 from deploy.broker.child_processes import deniable_command, spawn, stop
-from deploy.broker.ports import free_port
 from deploy.config.file import load
 from producers.transport.uploads.upload import decode_upload
 from tests.support.edge.browser.pages import app, open_client, report, status
 from tests.support.edge.sending import begin, written
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
@@ -50,7 +49,7 @@ def scene(broker, topic_prefix, origin, tmp_path):
     file = tmp_path / "deniable.yaml"
     given = {"servers": broker, "prefix": topic_prefix, "partitions": PARTITIONS, "origin": origin}
     file.write_text(FILE.format(**given))
-    loaded, port = load(file, environment={}), free_port()
+    loaded, port = load(file, environment={}), new_port()
     begin(broker, loaded.topics.uploads, PARTITIONS)
     with ExitStack() as stack:
 

@@ -63,7 +63,7 @@ def test_counts_are_exact_under_mixed_faults(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stdout
     (row,) = Report(results).rows
-    assert row["packs"] > 4000
+    assert row["packs"] > 1000
     assert row["rejected"] > 200
     assert row["compacted"] > 0.2
     assert row["finals"] > 0

@@ -25,6 +25,7 @@ from typing import Any, Self, cast
 
 from deploy.broker.child_processes import Child, last_lines, signal_group
 from deploy.broker.guard import PR_SET_PDEATHSIG
+from deploy.broker.ports import free_port
 from deploy.cli.commands import COMMANDS
 from tests.support.paths import REPOSITORY
 
@@ -47,6 +48,17 @@ def wait_until(happens: Callable[[], bool], seconds: float = 120.0) -> bool:
             return True
         time.sleep(0.02)
     return happens()
+
+
+def new_port() -> int:
+    """Return a free loopback port that this process has not drawn before: servers begin later to listen."""
+    while (port := free_port()) in _drawn:
+        pass
+    _drawn.add(port)
+    return port
+
+
+_drawn: set[int] = set()
 
 
 def printed_seed() -> int:

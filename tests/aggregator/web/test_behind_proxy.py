@@ -16,12 +16,11 @@ from aiohttp import encode_basic_auth
 from aggregator.metrics.worker_metrics import WorkerMetrics
 from aggregator.views.estimate_history import EstimateHistory
 from aggregator.web.server import WebServer
-from deploy.broker.ports import free_port
 from tests.support.aggregator.builders import COLLECTIONS
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.needed import tool
 from tests.support.paths import REPOSITORY
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 pytestmark = pytest.mark.all
 
@@ -36,7 +35,7 @@ LOGIN = {"Authorization": encode_basic_auth("ann", "open sesame")}
 def nginx(tmp_path: Path) -> Iterator[tuple[int, int]]:
     """Ports of nginx and of the page behind it; only ports and paths differ from the documented server."""
     program = tool("nginx", "apt-get install nginx-light", "NO_NGINX")
-    proxy_port, page_port = free_port(), free_port()
+    proxy_port, page_port = new_port(), new_port()
     certificate = Authority("proxy-root", tmp_path).issue("stats.example", server=True)
     (tmp_path / "users").write_text(f"ann:{PASSWORD}\n")
     server = SERVER

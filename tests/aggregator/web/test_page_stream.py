@@ -12,6 +12,7 @@ from estimators.mechanisms.krr import KRR
 from tests.support.aggregator.browser import ENGLISH, Watched, visit
 from tests.support.aggregator.builders import FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.served import Served, set_clock
+from tests.support.processes import new_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -27,7 +28,7 @@ def test_worker_restart_is_survived(tab: "Page", monkeypatch: pytest.MonkeyPatch
     """
     set_clock(monkeypatch)
     with ExitStack() as stack:
-        with Served().serving() as first:
+        with Served().serving(new_port()) as first:
             first.take(changed(estimate_of(), reports=1111), changed(estimate_of(), window_start=T0 - 10))
             shown = stack.enter_context(visit(tab, first.address, worker_goes=True))
             shown.status("Live")

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.broker.child_processes import stop
-from deploy.broker.ports import free_port
 from deploy.config.file import Configuration
-from tests.support.processes import Process
+from tests.support.processes import Process, new_port
 
 STOP_SECONDS = 15.0
 
@@ -114,7 +113,7 @@ class Edges(Fleet):
     ports : on loopback.
     """
 
-    ports: list[int] = field(default_factory=lambda: [first := free_port(), free_port(but=first)])
+    ports: list[int] = field(default_factory=lambda: [new_port(), new_port()])
 
     def start(self, *options: str) -> Process:
         """Start another edge."""

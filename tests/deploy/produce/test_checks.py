@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.ports import free_port
 from deploy.config.file import load
 from deploy.produce.checks import FOR_GOOD, check_destination
 from deploy.produce.run import uncharged_notice
 from tests.support.messages import PinMessages
+from tests.support.processes import new_port
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_grace_of_an_edge_is_named(
 ) -> None:
     """Less than the workers' 30 s by what relays need: 10 s unless the file says otherwise."""
     file = tmp_path / "deniable.yaml"
-    file.write_text(f'{sections}producer: {{deliver: "http://127.0.0.1:{free_port()}"}}\n{DEVICE}')
+    file.write_text(f'{sections}producer: {{deliver: "http://127.0.0.1:{new_port()}"}}\n{DEVICE}')
     loaded = load(file, environment={})
     check_destination(loaded, loaded.collections[0], tmp_path / "kept")
     assert f" {seconds} s " in capsys.readouterr().err.splitlines()[-1]

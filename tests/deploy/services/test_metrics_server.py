@@ -17,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, Counter
 
-from deploy.broker.ports import free_port
 from deploy.services.aggregate.command import aggregate
 from deploy.services.aggregate.ready import ready
 from deploy.services.metrics_server import probes_at, served
 from tests.support.messages import PinMessages, refusal_of
+from tests.support.processes import new_port
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def get(host: str, port: int, path: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_producer_serves_three_paths_and_no_other(host: str) -> None:
-    with probes_at((host, port := free_port()), source()):
+    with probes_at((host, port := new_port()), source()):
         assert "packs_total 3.0" in get(host, port, "/metrics")[1]
         assert get(host, port, "/healthz") == (200, '{"healthy": true}')
         assert get(host, port, "/readyz") == (200, '{"ready": true, "reasons": []}')
@@ -83,7 +83,7 @@ def test_the_port_on_loopback_serves_the_same(capsys: pytest.CaptureFixture[str]
 
 def test_a_port_can_be_had_again_at_once() -> None:
     """A service that is started again must not wait for a minute."""
-    port = free_port()
+    port = new_port()
     for _ in range(2):
         with served(port, source()):
             assert get("127.0.0.1", port, "/healthz")[0] == 200
@@ -120,7 +120,7 @@ def test_invalid_address_is_reported(given: str) -> None:
 
 
 def test_ready_says_yes() -> None:
-    with probes_at(("::1", port := free_port()), source()):
+    with probes_at(("::1", port := new_port()), source()):
         ended = CliRunner().invoke(ready, ["--address", f"[::1]:{port}"])
     assert (ended.exit_code, ended.output) == (0, "ready\n")
 
@@ -169,7 +169,7 @@ def test_ready_accepts_only_a_true_answer(pin_messages: PinMessages) -> None:
 
 
 def test_ready_says_when_nothing_answers() -> None:
-    port = free_port()
+    port = new_port()
     ended = CliRunner().invoke(ready, ["--address", f"127.0.0.1:{port}"])
     assert ended.exit_code == 1
     assert f"127.0.0.1:{port}: " in ended.output

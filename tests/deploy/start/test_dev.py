@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from deploy.broker.child_processes import stop
-from deploy.broker.ports import free_port
 from tests.deploy.start.dev_process import Dev
 from tests.support.deployments import run_command
 from tests.support.messages import PinMessages
-from tests.support.processes import state_of, wait_until
+from tests.support.processes import new_port, state_of, wait_until
 
 FILE = """\
 collections:
@@ -28,7 +27,7 @@ collections:
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
     (tmp_path / "deniable.yaml").write_text(FILE)
-    return {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}"}
+    return {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{new_port()}"}
 
 
 @pytest.fixture
@@ -56,7 +55,6 @@ def test_kill_leaves_no_process_and_a_lost_worker_ends_it(
 
 
 @pytest.mark.nightly
-@pytest.mark.all
 @pytest.mark.broker
 def test_a_second_start_continues_with_edge_and_relay_and_an_edit_reaches_them(
     tmp_path: Path, environment: Mapping[str, str], kafka_jars: None

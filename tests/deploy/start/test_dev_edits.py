@@ -11,11 +11,10 @@ from urllib.request import urlopen
 import pytest
 
 from aggregator.maintenance.adoption import Adoption
-from deploy.broker.ports import free_port
 from deploy.start.edited_file import changes
 from deploy.start.sample import COLLECTION_FILE, events
 from tests.deploy.start.dev_process import Dev
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 # The sample, with short windows.
 FILE = COLLECTION_FILE.replace("window_seconds: 30 ", "window_seconds: 3 ").replace(
@@ -30,7 +29,7 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
     (tmp_path / "deniable.yaml").write_text(FILE)
     lines = [line for line, _ in zip(events(), range(LINES + 1), strict=False)]
     (tmp_path / "events.csv").write_text("\n".join(lines) + "\n")
-    return {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}", "PYTHONPATH": os.getcwd()}
+    return {"DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{new_port()}", "PYTHONPATH": os.getcwd()}
 
 
 def run(folder: Path, environment: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from deploy.broker.broker import Broker
 from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn, stop
-from deploy.broker.ports import free_port
 from deploy.config.file import load
 from deploy.monitoring.dashboards.files import FOLDER
 from deploy.monitoring.dashboards.queries import queries
@@ -26,7 +25,7 @@ from estimators.collection import Collection
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
 from tests.support.edge.uploads import group, upload
 from tests.support.paths import REPOSITORY
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.timeout(400)]
 
@@ -68,7 +67,7 @@ class Deployment:
         create = deniable_command("topics", "create", "--config", str(folder / "deniable.yaml"))
         subprocess.run(create, check=True, timeout=60)
         self.ports = {
-            unit: [str(free_port()) for _ in range(number)]
+            unit: [str(new_port()) for _ in range(number)]
             for unit, number in (("deniable-aggregator", 1), ("deniable-relay", 2), ("deniable-edge", 2))
         }
         self.children: dict[str, Child] = {}

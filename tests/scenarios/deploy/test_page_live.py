@@ -13,7 +13,7 @@ from aggregator.records.estimate import EstimateRecord, decode_estimate
 from deploy.broker.child_processes import signal_group
 from tests.support.aggregator.browser import Watched, chromium, watched
 from tests.support.deployments import Deployment
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -92,7 +92,7 @@ def test_page_matches_the_topic_after_a_kill(broker: str, tmp_path: Path) -> Non
     deployment = Deployment(tmp_path, broker, f"test-{uuid4().hex[:12]}-")
     deployment.create_topics()
     with chromium() as browser, ExitStack() as stack:
-        with deployment.running("worker.log", "aggregate", "--web-port", "0") as worker:
+        with deployment.running("worker.log", "aggregate", "--web-port", str(new_port())) as worker:
             address = deployment.address("worker.log")
             shown = stack.enter_context(watched(browser, address, worker_goes=True))
             send(deployment)

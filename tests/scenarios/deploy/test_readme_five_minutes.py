@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from deploy.broker.child_processes import Child, last_lines, spawn, stop
-from deploy.broker.ports import free_port
 from tests.support.deploy.terminal import Terminal
 from tests.support.paths import REPOSITORY
-from tests.support.processes import descendants, state_of, wait_until
+from tests.support.processes import descendants, new_port, state_of, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
@@ -44,7 +43,7 @@ def folder(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory, dev: list
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}",
+        "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{new_port()}",
         "DENIABLE_PRODUCER__BLOCK_MILLISECONDS": "60000",
     }
     made = run(INIT, (above, environment))

@@ -251,8 +251,7 @@ producer = Producer(ProducerConfig(
     data_dir=pathlib.Path(sys.argv[1]), pack_seconds=0.01, block_milliseconds=60_000,
 ))
 later()
-ends = time.monotonic() + 3
-while time.monotonic() < ends:
+while in_handler < 1000:
     producer.record("latency", 5, None, 60)
     recorded += 1
     if recorded % 100 == 0:
@@ -262,7 +261,6 @@ producer.close(20)
 counters = producer.counters()
 assert counters.stored == counters.acknowledged == {"latency": recorded + in_handler}, counters
 assert not counters.dropped
-assert in_handler > 100, in_handler
 """
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from deploy.broker.child_processes import last_lines, spawn, stop
 from deploy.broker.jars import POM, find_java
 from deploy.broker.locked_folder import cache_folder, lock
-from deploy.broker.ports import free_port
 from tests.support.needed import tool
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 FETCH_SECONDS, START_SECONDS = 600, 120
 DEPENDENCY = (
@@ -60,7 +59,7 @@ def connecting(folder: Path, worker: Mapping[str, str], connector: Mapping[str, 
     """
     libs = connect_jars()
     own = {
-        "listeners": f"http://127.0.0.1:{free_port()}",
+        "listeners": f"http://127.0.0.1:{new_port()}",
         "offset.storage.file.filename": str(folder / "offsets"),
         "plugin.path": str(libs),
     }

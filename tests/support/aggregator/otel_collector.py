@@ -9,9 +9,8 @@ from pathlib import Path
 
 from deploy.broker.child_processes import last_lines, spawn, stop
 from deploy.broker.locked_folder import cache_folder, lock
-from deploy.broker.ports import free_port
 from tests.support.needed import tool
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 VERSION, PROVIDER_VERSION = "v0.165.0", "v1.71.0"
 BUILD_SECONDS = 1500  # five minutes on two quiet cores, most of it compiling
@@ -63,7 +62,7 @@ def collecting(folder: Path, sends: int) -> Iterator[int]:
     sends : port on loopback to which it sends, by OTLP over HTTP.
     """
     program = collector_program()
-    receives = free_port()
+    receives = new_port()
     settings, log = folder / "otelcol.yaml", folder / "otelcol.log"
     settings.write_text(SETTINGS.format(receives=receives, sends=sends), encoding="utf-8")
     child = spawn([program, f"--config=file:{settings}"], log)

@@ -8,9 +8,9 @@ from testcontainers.community.kafka import KafkaContainer
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from deploy.broker.ports import free_port
 from deploy.broker.process import SETTINGS, cluster_id_at
 from tests.support.brokers.local_image import LOCAL_IMAGE
+from tests.support.processes import new_port
 
 START_SECONDS = 90.0
 OWN_OF_IMAGES = ("listener", "controller", "advertised", "inter.broker", "node.id", "log.dirs")
@@ -24,7 +24,7 @@ def broker_in_container(image: str) -> Iterator[str]:
     """
     # Testcontainers' cleanup after a killed run needs another image, which cannot always be pulled.
     testcontainers_config.ryuk_disabled = True
-    with _container(image, port := free_port()) as container:
+    with _container(image, port := new_port()) as container:
         if isinstance(container, KafkaContainer):
             port = container.get_exposed_port(container.port)
         _wait_until_it_answers(container, port)
@@ -33,7 +33,7 @@ def broker_in_container(image: str) -> Iterator[str]:
 
 def _container(image: str, port: int) -> DockerContainer:
     if image == LOCAL_IMAGE:  # on the host's network: the engine may have no other
-        ports = {"PORT": str(port), "CONTROLLER_PORT": str(free_port(but=port))}
+        ports = {"PORT": str(port), "CONTROLLER_PORT": str(new_port())}
         return DockerContainer(image).with_kwargs(network_mode="host").with_envs(**ports)
     if image.partition(":")[0].endswith("cp-kafka"):
         return KafkaContainer(image).with_kraft().with_envs(**_variables())

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from deploy.broker.child_processes import last_lines, spawn, stop
-from deploy.broker.ports import free_port
 from tests.support.needed import missing
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 START_SECONDS = 60
 ANSWER_SECONDS = 30
@@ -99,7 +98,7 @@ def scraping(targets: Sequence[str], rules: Path, folder: Path) -> Iterator[Prom
     }
     file, log = folder / "prometheus.yml", folder / "prometheus.log"
     file.write_text(json.dumps(configuration), encoding="utf-8")
-    server = Prometheus(free_port())
+    server = Prometheus(new_port())
     options = [f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}"]
     child = spawn([program(), *options, f"--web.listen-address=127.0.0.1:{server.port}"], log)
     try:

@@ -1,6 +1,5 @@
 """A real edge with a real Kafka, and a producer's folder beside it."""
 
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from deploy.config.file import load
 from producers.transport.uploads.frame import decode_frame
 from producers.transport.uploads.upload import Upload, UploadError, decode_upload
 from tests.support.deployments import Deployment
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 from tests.support.producers.topics import read
 
 PARTITIONS = 2
@@ -93,7 +92,7 @@ def edge_site(folder: Path, servers: str, prefix: str) -> EdgeSite:
     for partition in range(PARTITIONS):
         kafka.send(topic, BEGINNING, partition=partition)
     kafka.close()
-    return EdgeSite(deployment, _free_port())
+    return EdgeSite(deployment, new_port())
 
 
 def sender_of(site: EdgeSite, folder: Path, **fields: str) -> Deployment:
@@ -117,9 +116,3 @@ def _lengthen(file: Path) -> None:
     for old, new in (("window_seconds: 2", "window_seconds: 60"), ("grace_seconds: 1", "grace_seconds: 600")):
         text = text.replace(old, new)
     file.write_text(text)
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])

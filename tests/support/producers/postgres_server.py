@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from uuid import uuid4
 import psycopg
 
 from tests.support.needed import missing
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 WHERE = "apt-get install postgresql"
 
@@ -46,9 +45,7 @@ class PostgresServer:
         self._binaries = binaries()
         self._data = folder / "data"
         self._log = folder / "log"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = new_port()
         self._run(
             "initdb", "-D", str(self._data), "-U", "deniable", "-A", "trust", "-E", "UTF8", "--locale=C"
         )

@@ -21,6 +21,7 @@ from producers.transport.uploads.id_set import IdSet
 from producers.wire import PACK_ID_BYTES
 from relay import acceptance, fold, intake
 from relay.keys import RelayKeys
+from relay.service import group
 from relay.service.delivery import PackDelivery
 from relay.service.group import RelayGroup
 
@@ -101,6 +102,7 @@ def main() -> None:
     file, order = sys.argv[1], json.loads(sys.argv[2])
     configure_logs()
     shorten_lives(order["early_seconds"])
+    group.SESSION_MILLISECONDS = order.get("session_milliseconds", group.SESSION_MILLISECONDS)
     armed(Strike(order).at, order.get("loses_packs", False))
     if order.get("assigned"):
         unfenced(order["partitions"])

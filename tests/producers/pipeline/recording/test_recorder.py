@@ -293,14 +293,15 @@ def test_closing_takes_no_longer_than_allowed(recorder, pipeline):
 @pytest.mark.slow
 def test_threads_lose_and_double_nothing_while_one_closes(recorder, pipeline, totals):
     """Recorded = stored + dropped, exactly; the interpreter switches threads as often as it can."""
-    recorded, interval = [], sys.getswitchinterval()
+    recorded, closed, interval = [], threading.Event(), sys.getswitchinterval()
 
     def work():
-        count = 0
-        until = time.monotonic() + 0.6
-        while time.monotonic() < until:
-            recorder.record("latency", count, None, 60)
-            count += 1
+        count, is_last = 0, False
+        while not is_last:
+            is_last = closed.is_set()
+            for _ in range(100):
+                recorder.record("latency", count, None, 60)
+                count += 1
         recorded.append(count)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -308,8 +309,9 @@ def test_threads_lose_and_double_nothing_while_one_closes(recorder, pipeline, to
     try:
         for thread in threads:
             thread.start()
-        time.sleep(0.3)
+        assert wait_until(lambda: pipeline.counts().get("latency", 0) > 1000)
         assert recorder.close(60)
+        closed.set()
         for thread in threads:
             thread.join()
     finally:

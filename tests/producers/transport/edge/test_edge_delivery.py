@@ -22,7 +22,7 @@ from tests.support.brokers.log_lines import logged
 from tests.support.edge.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
 from tests.support.messages import PinMessages
 from tests.support.needed import but_for
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
 
@@ -137,17 +137,21 @@ NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 @pytest.mark.parametrize("first", [EARLY_HINTS, LATER], ids=["1xx", "two answers"])
 def test_an_answer_acknowledges_no_other_upload(server, first):
     """A second answer on a connection, which stays open, belongs to no later request."""
+    is_read, written = threading.Event(), threading.Event()
 
     def answer(handler):
         handler.wfile.write(first)
         handler.wfile.flush()
-        time.sleep(0.1)
+        is_read.wait(60)
         handler.wfile.write(NO_CONTENT)
+        handler.wfile.flush()
+        written.set()
 
     server.answer = in_turn(answer, plain(503))
     connection = EdgeConnection(EdgeAddress(server.url), 5.0, 5.0)
     assert connection.post(b"first").status in (103, 503)
-    time.sleep(0.3)
+    is_read.set()
+    assert written.wait(60)
     assert connection.post(b"second").status == 503
     connection.close()
     assert [each.body for each in server.uploads()] == [b"first", b"second"]
@@ -295,8 +299,7 @@ def test_closing_does_not_wait_for_a_slow_edge(make, server, tmp_path):
 
 @pytest.mark.slow
 def test_edge_away_at_the_start(tmp_path, caplog, pin_messages: PinMessages) -> None:
-    with fake_edge() as server:
-        port = server.server_port
+    port = new_port()
     config = ProducerConfig(
         allowances=FREE, edge=EdgeAddress(f"http://127.0.0.1:{port}"), data_dir=tmp_path, timing=QUICK,
         block_milliseconds=60_000,
@@ -305,7 +308,7 @@ def test_edge_away_at_the_start(tmp_path, caplog, pin_messages: PinMessages) -> 
         assert producer.report("latency", [1] * 7, None).stored == 7
         with pytest.raises(DeliveryError, match=str(port)):
             producer.flush(0.3)
-        assert wait_until(lambda: producer.reasons_not_ready() != [], 5)
+        assert wait_until(lambda: producer.reasons_not_ready() != [])
         reasons = "\n".join(producer.reasons_not_ready()).replace(str(port), "PORT")
         with fake_edge(port) as server:
             producer.flush()

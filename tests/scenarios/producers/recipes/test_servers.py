@@ -84,7 +84,7 @@ def run(
     ("model", "number", "requests"),
     [
         (UVICORN, TERM, FEW),
-        pytest.param(PRELOAD, INT, FEW, marks=pytest.mark.all),
+        (PRELOAD, INT, FEW),
         *(
             pytest.param(model, number, MANY, marks=pytest.mark.nightly)
             for model in MODELS

@@ -25,8 +25,8 @@ from kafka.admin import (
 
 from deploy.broker.broker import STOP_SECONDS, Broker
 from deploy.broker.child_processes import stop
-from deploy.broker.ports import free_port
 from tests.support.brokers.secured.certificates import Authority, Issued
+from tests.support.processes import new_port
 
 ADMIN = "admin"
 MECHANISM = "SCRAM-SHA-512"
@@ -244,7 +244,7 @@ class SecuredBroker(Broker):
 def _other_ports(port: int) -> dict[str, int]:
     ports = {port}
     while len(ports) < 5:
-        ports.add(free_port())
+        ports.add(new_port())
     return dict(zip(("sasl", "tls", "plain", "controller"), ports - {port}, strict=True))
 
 

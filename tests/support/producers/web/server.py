@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
-from deploy.broker.ports import free_port
-from tests.support.processes import wait_until
+from tests.support.processes import new_port, wait_until
 
 SECONDS = 60.0
 WORKERS = 2
@@ -68,7 +67,7 @@ class Server:
 def serve(line: str, folder: Path, options: Sequence[str] = ()) -> Iterator[Server]:
     """Run a command line of uvicorn or gunicorn with two workers in a folder; kill it if it is left."""
     program, *arguments = shlex.split(line)
-    port = free_port()
+    port = new_port()
     place = {"uvicorn": ["--port", str(port)], "gunicorn": ["--bind", f"127.0.0.1:{port}"]}[program]
     command = [sys.executable, "-m", program, *arguments, *place, *options]
     log = folder / "server.log"
