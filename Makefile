@@ -39,7 +39,8 @@ QUICK = $(GUARD) .venv/bin/pytest -q --hypothesis-profile quick \
 	-m "not broker and not browser and not slow and $(MARKS)"
 LOWER = estimators producers edge relay browser bench
 quick: .venv/installed ## tests without broker, browser and slow ones: less than a minute; some: make quick ARGS="tests/relay -k fold"
-	@$(if $(ARGS),$(QUICK) $(ARGS),$(GUARD) $(MAKE) --no-print-directory --jobs 2 --keep-going quick-lower quick-upper)
+	@$(if $(ARGS),$(QUICK) $(ARGS),echo 'Two halves side by side; each prints what it found once it ends.'; \
+	$(GUARD) $(MAKE) --no-print-directory --jobs 2 --output-sync --keep-going quick-lower quick-upper)
 
 quick-lower:
 	@$(QUICK) $(LOWER:%=tests/%)
@@ -47,15 +48,15 @@ quick-lower:
 quick-upper:
 	@$(QUICK) tests $(LOWER:%=--ignore tests/%)
 
-test: .venv/installed java ## tests with a real broker and the page: some five minutes on two cores; ARGS replaces its options
+test: .venv/installed java ## tests with a real broker and the page: some five minutes on two cores; ARGS are paths and options instead
 	@$(GUARD) .venv/bin/pytest $(PROFILE) -m "$(MARKS)" $(or $(ARGS),$(PROCESSES))
 
 test-all: MARKS = not nightly and not pictures
 test-all: PROFILE = --hypothesis-profile random
 test-all: test ## make test and the rest in one run: all fault points, fuzzing, deployments, containers
 
-test-nightly: .venv/installed java ## longer searches and audits of what the others sample: half an hour
-	@$(GUARD) .venv/bin/pytest -m nightly $(or $(ARGS),$(PROCESSES))
+test-nightly: .venv/installed java ## longer searches and audits of what the others sample: an hour or two
+	@$(GUARD) .venv/bin/pytest --timeout 1800 -m nightly $(or $(ARGS),$(PROCESSES))
 
 fuzz: .venv/installed ## every decoder under atheris, ARGS seconds each: make fuzz ARGS=600
 	@$(GUARD) .venv/bin/python -m tests.fuzz $(ARGS)

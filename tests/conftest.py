@@ -67,6 +67,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say why nothing was run, if the marks of a command left out all that was chosen."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and terminalreporter.stats.get("deselected"):
+        terminalreporter.write_line(
+            "No chosen test belongs to this command: try make test or make test-all, or another -k."
+        )
+
+
 def pytest_collection_finish() -> None:
     """Leave the thousands of tests out of garbage collection, which takes a second with them."""
     gc.freeze()

@@ -218,6 +218,7 @@ def _closer(
 
 def _newton(theta: FloatArray, shares: FloatArray, mechanism: SquareWave, weight: float) -> FloatArray:
     """Return Newton's step of log theta, for log step(theta) = log theta: small ones change by factors."""
+    theta = np.maximum(theta, _LEAST_FREQUENCY)  # EM may have come to 0 beside 10^12 reports of one cell
     after = _steps(theta, shares, mechanism, weight, 1)
     jacobian = np.eye(mechanism.steps) - _one_minus_jacobian(theta, shares, mechanism, weight)
     matrix = np.eye(mechanism.steps) - jacobian * theta / after[:, None]

@@ -136,6 +136,16 @@ def expected_estimate(numbers, mechanism, reports):
     return estimate_number(np.rint(reports * report_rates(shares, mechanism)).astype(np.int64), mechanism)
 
 
+def test_a_trillion_reports_of_one_cell_are_estimated():
+    """Beside them EM comes to 0 elsewhere, whose logarithm Newton's method needs."""
+    mechanism = SquareWave.from_epsilon(0.0, 1.0, 512, 8.0)
+    counts = np.zeros(mechanism.width, np.int64)
+    counts[257] = 2**40
+    found = estimate_number(counts, mechanism)
+    assert np.isfinite(found.frequency).all()
+    assert found.mean.low <= 0.5009765625 <= found.mean.high
+
+
 @pytest.mark.parametrize("steps", [16, 64, 256])
 def test_interval_of_the_mean_holds_rounded_numbers(steps):
     """Two fifths are rounded to tenths, so the mean is not that of the middles of their steps.
