@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Otherwise each process, and there are thousands in a run, compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java check quick quick-lower quick-upper test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock
+.PHONY: help install java check quick quick-lower quick-upper test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock release
 
 help: ## list of targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -76,10 +76,10 @@ pictures: .venv/installed java ## update README's pictures in docs; needs Chromi
 	@.venv/bin/python -m tests.support.aggregator.pictures
 
 metrics: .venv/installed ## update the table of docs/metrics.md
-	@.venv/bin/python -m deploy.monitoring.metrics_table docs/metrics.md
+	@.venv/bin/python -m deniable.deploy.monitoring.metrics_table docs/metrics.md
 
 dashboards: .venv/installed ## update Grafana's dashboards in deploy/monitoring/grafana
-	@.venv/bin/python -m deploy.monitoring.dashboards
+	@.venv/bin/python -m deniable.deploy.monitoring.dashboards
 
 bench: .venv/installed java ## compare with peers, installed in .peers: bench/results.md, .json and .png
 	@$(GUARD) .venv/bin/python -m bench.comparison $(ARGS)
@@ -146,6 +146,9 @@ bench-installed: .venv/installed ## size of an installation by extra, and time a
 
 bench-postgres: .venv/installed ## charges a second of budgets in PostgreSQL, beside a folder's; needs PostgreSQL's server
 	@$(GUARD) .venv/bin/python -m bench.shared_budgets
+
+release: .venv/installed ## build wheel, sdist, npm package, SBOM and hashes into dist, and check them
+	@$(GUARD) bash .ci/release
 
 lock: ## update requirements.lock and the other lock files from pyproject.toml, with uv
 	uv pip compile --quiet --generate-hashes --universal --extra dev \

@@ -1,11 +1,10 @@
 """From bytes to exact counts to estimates.
 
-May import `estimators` and `producers`, of which only `wire`, `metrics.metric`, and of `transport`
-`cluster`, `publication` and `publication_reader`.
-Begin with `worker.py`, which puts a worker together; the exact counts are in `ledger`.
+May import `cluster`, `estimators` and `protocol`. Begin with `worker.py`, which puts a worker together; the
+exact counts are in `ledger`.
 
 ledger          the counts of one partition, as a pure fold over its records
-topics          names of the topics, readers without a consumer group, what is published about collections
+topics          transactions of many records, what is published about collections
 deployment      what a worker serves: brokers, topics, collections
 records         the records that leave: estimates and final windows
 metrics         what Prometheus reads

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from aggregator.ledger.row_values import Genesis
-from aggregator.topics.names import Topics
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.ledger.row_values import Genesis
+from deniable.cluster.cluster import Cluster
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
 
 
 class ClientLimits(NamedTuple):

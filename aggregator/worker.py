@@ -11,22 +11,22 @@ import structlog
 from aiokafka.errors import KafkaError
 from prometheus_client import disable_created_metrics
 
-from aggregator.deployment import Deployment
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.assignment import Assignment
-from aggregator.partition.consumer import ExactApp
-from aggregator.partition.faust_app import build_app
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.share_change import ShareChange
-from aggregator.topics.collection_publisher import CollectionPublisher
-from aggregator.views.backfill import Backfill
-from aggregator.views.change_watch import ChangeWatch
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web.comparison_api import Comparer, Comparisons
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.rollup_api import RollUps
-from aggregator.web.server import WebServer
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.assignment import Assignment
+from deniable.aggregator.partition.consumer import ExactApp
+from deniable.aggregator.partition.faust_app import build_app
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.topics.collection_publisher import CollectionPublisher
+from deniable.aggregator.views.backfill import Backfill
+from deniable.aggregator.views.change_watch import ChangeWatch
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web.comparison_api import Comparer, Comparisons
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
+from deniable.aggregator.web.server import WebServer
+from deniable.estimators.errors import DeniableError
 
 log = structlog.get_logger()
 

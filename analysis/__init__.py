@@ -1,8 +1,7 @@
 """Where analysts work: estimates and final windows as Arrow tables, in files, and compared.
 
-A library without clock and commands: it does not read the collection file, whose content callers pass in.
-May import `estimators`, `producers` and `aggregator`; of `producers` only `wire` and `transport.cluster`.
-Begin with `tables/arrow_table.py`.
+A library without commands. May import `aggregator`, `cluster`, `config`, `estimators` and `protocol`. Begin
+with `tables/arrow_table.py`; `functions` are those that `deniable` offers.
 
 errors          what cannot be read, written or compared
 arguments       checks of the types that callers give

@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any
 
-from analysis.errors import WrongArgumentError
+from deniable.analysis.errors import WrongArgumentError
 
 
 def check_type(name: str, given: Any, kinds: type | tuple[type, ...], allowed: str) -> None:

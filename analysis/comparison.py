@@ -6,19 +6,19 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from aggregator.history.period_shares import PeriodShares, shares_of_roll_up
-from aggregator.history.periods import Period, iso
-from aggregator.history.rollup import WindowCoverage, coverage_of, roll_up, too_few_reports
-from aggregator.history.window_reader import Joined
-from aggregator.history.window_shares import most_step, repeats_noise
-from analysis.differences import Differences, SideShares, compare_shares
-from analysis.errors import AnalysisError, WrongArgumentError, arrow
-from analysis.periods import check_window
-from analysis.tables.arrow_table import ArrowTable
-from analysis.tables.estimate_table import OTHER
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
-from estimators.rollup.overlap import client_overlap
+from deniable.aggregator.history.period_shares import PeriodShares, shares_of_roll_up
+from deniable.aggregator.history.periods import Period, iso
+from deniable.aggregator.history.rollup import WindowCoverage, coverage_of, roll_up, too_few_reports
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.history.window_shares import most_step, repeats_noise
+from deniable.analysis.differences import Differences, SideShares, compare_shares
+from deniable.analysis.errors import AnalysisError, WrongArgumentError, arrow
+from deniable.analysis.periods import check_window
+from deniable.analysis.tables.arrow_table import ArrowTable
+from deniable.analysis.tables.estimate_table import OTHER
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.rollup.overlap import client_overlap
 
 COMPARISON_VERSION = 1
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg, normal_tail
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE, benjamini_hochberg, normal_tail
 
 
 class SideShares(NamedTuple):

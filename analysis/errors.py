@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 
 class AnalysisError(DeniableError, ValueError):

@@ -7,11 +7,11 @@ from numbers import Real
 
 import numpy as np
 
-from aggregator.history.periods import LATEST, Period, parse_time
-from aggregator.history.window_reader import most_windows
-from analysis.arguments import check_type
-from analysis.errors import WrongArgumentError
-from estimators.collection import Collection
+from deniable.aggregator.history.periods import LATEST, Period, parse_time
+from deniable.aggregator.history.window_reader import most_windows
+from deniable.analysis.arguments import check_type
+from deniable.analysis.errors import WrongArgumentError
+from deniable.estimators.collection import Collection
 
 DAY_SECONDS = 86_400
 UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from aggregator.history.rollup import RollUpRecord
-from aggregator.records.estimate import EstimateRecord
-from analysis.errors import arrow
-from analysis.tables.arrow_table import ArrowTable
-from analysis.tables.estimate_table import OTHER
+from deniable.aggregator.history.rollup import RollUpRecord
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.analysis.errors import arrow
+from deniable.analysis.tables.arrow_table import ArrowTable
+from deniable.analysis.tables.estimate_table import OTHER
 
 COLUMNS = ("frequency", "low", "high", "std_error", "significant", "count")
 #: Ends of intervals that hold the shares of all values at once; `other` is none of the values.

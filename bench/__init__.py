@@ -2,7 +2,5 @@
 
 `comparison` measures this project beside its peers; `aggregator`, `devices`, `estimators` and `poisoning`
 measure one thing in depth, `analysis` reading and exporting, `installed` the cost of installing and
-importing. Their figures are in `results` and in docs.
-May import `estimators`, `producers`, `relay`, `edge`, `aggregator`, `analysis` and `deploy`. Begin with
-`comparison`.
+importing. Their figures are in `results` and in docs. May import `deniable`. Begin with `comparison`.
 """

@@ -15,18 +15,18 @@ import numpy as np
 from kafka import KafkaProducer
 from msgspec.structs import replace
 
-from aggregator.estimation import window_estimate
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.window_counts import WindowCounts
 from bench.aggregator.results import ResultRow, machine, table
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import deniable_command, last_lines, spawn
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration, load
-from deploy.query.tables import read_estimates
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.transport.cluster import Cluster
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.functions.read import read_estimates
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import Configuration, load
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import deniable_command, last_lines, spawn
+from deniable.deploy.cluster.topics.setup import create
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 
 FILE = Path(__file__).parent / "results" / "analysis.md"
 DAYS, VALUES, REPORTS = 30, 100, 20_000

@@ -20,19 +20,19 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimation import window_estimate
-from aggregator.records.estimate import encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from analysis.export.day_files import DayFiles
-from analysis.export.local_folder import locked
-from analysis.sources.newest import NewestEstimates
-from analysis.tables.estimate_table import estimate_schema
-from analysis.tables.window_table import window_schema, window_table
-from deploy.config.file import load
-from deploy.demo.flights import FlightsError
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.randomization.randomizers import randomize_krr
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.estimate import encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.export.day_files import DayFiles
+from deniable.analysis.export.local_folder import locked
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.tables.estimate_table import estimate_schema
+from deniable.analysis.tables.window_table import window_schema, window_table
+from deniable.config.file import load
+from deniable.deploy.demo.flights import FlightsError
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.randomization.randomizers import randomize_krr
 
 COLLECTION_FILE = """\
 collections:

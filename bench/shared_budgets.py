@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.aggregator.results import ResultRow, machine, table
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.spending import Spending
-from producers.randomization.secret import Secret
-from producers.storage.store import Store
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.spending import Spending
+from deniable.producers.storage.store import Store
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.postgres_server import PostgresServer, postgres_server
 
 CLIENTS = 1_000_000

@@ -9,153 +9,151 @@
 
 The only `__init__` of the project with names in it, since applications should depend on these and on nothing
 deeper: every type of a signature, and of what it takes and returns, is here. Nothing inside the project
-imports it. May import everything; begin with `open_producer`.
+imports it. May import everything, each name when it is first used; begin with `open_producer`.
 """
 
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-_deploy = find_spec("deploy")
-_found = None if _deploy is None else _deploy.origin or str(_deploy.submodule_search_locations)
-if _found != str(Path(__file__).parents[1] / "deploy" / "__init__.py"):
-    raise ImportError(f"another package called 'deploy' hides deniable's: {_found}", name="deploy")
-
-from deploy.cli.hidden_packages import refuse_hidden_packages  # noqa: E402
-
-refuse_hidden_packages()
-
-from aggregator.topics.names import Topics  # noqa: E402
-from deploy.config.file import CollectionFileError, Configuration, load  # noqa: E402
-from deploy.config.producer import producer_config  # noqa: E402
-from deploy.config.sections import (  # noqa: E402
-    BudgetStoreSection,
-    EdgeSection,
-    KafkaSection,
-    ProducerSection,
-    RelaySection,
-    SecuritySection,
-)
-from estimators.collection import Collection, Field, GrowthRule  # noqa: E402
-from estimators.errors import DeniableError  # noqa: E402
-from estimators.mechanisms.hashing.local_hash import LocalHash  # noqa: E402
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash  # noqa: E402
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree  # noqa: E402
-from estimators.mechanisms.krr import KRR  # noqa: E402
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR  # noqa: E402
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair  # noqa: E402
-from estimators.mechanisms.matrix.pair import PairKRR  # noqa: E402
-from estimators.mechanisms.rappor import Rappor  # noqa: E402
-from estimators.mechanisms.rappor_hot import HotRappor  # noqa: E402
-from estimators.mechanisms.square_wave import SquareWave  # noqa: E402
-from producers.budget.allowance import Allowance, Budget  # noqa: E402
-from producers.budget.postgres.database import BudgetDatabase  # noqa: E402
-from producers.concurrency.timing import ProducerTiming  # noqa: E402
-from producers.config import ProducerConfig  # noqa: E402
-from producers.errors import ClosedError, DeliveryError  # noqa: E402
-from producers.metrics.counters import Backlog, Counters, Receipt  # noqa: E402
-from producers.randomization.secret import SecretError  # noqa: E402
-from producers.responders.validation import Clients, EventTime, EventValue, Times, Values  # noqa: E402
-from producers.storage.store import StoreError  # noqa: E402
-from producers.transport.cluster import Cluster  # noqa: E402
-from producers.transport.credential_files import SecurityError  # noqa: E402
-from producers.transport.edge.address import EdgeAddress  # noqa: E402
-from producers.transport.security import Security  # noqa: E402
-
+# Type checkers take it for true. To import `typing` would take three quarters of the time of this module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from analysis.errors import AnalysisError
-    from analysis.tables.arrow_table import ArrowTable
-    from deploy.query.decoding.any_text import decode, grow
-    from deploy.query.roll_ups import compare, rollup
-    from deploy.query.tables import read_estimates, read_windows
-    from producers.producer import Producer
+    from pathlib import Path
+    from typing import Any
 
-#: What is imported when it is first used, and where it is: these bring clients of Kafka, scipy or pyarrow.
-LATE = {
-    "AnalysisError": "analysis.errors",
-    "ArrowTable": "analysis.tables.arrow_table",
-    "Producer": "producers.producer",
-    "compare": "deploy.query.roll_ups",
-    "decode": "deploy.query.decoding.any_text",
-    "grow": "deploy.query.decoding.any_text",
-    "read_estimates": "deploy.query.tables",
-    "read_windows": "deploy.query.tables",
-    "rollup": "deploy.query.roll_ups",
+    from deniable.analysis.errors import AnalysisError as AnalysisError
+    from deniable.analysis.functions.decoding import decode as decode
+    from deniable.analysis.functions.decoding import grow as grow
+    from deniable.analysis.functions.read import read_estimates as read_estimates
+    from deniable.analysis.functions.read import read_windows as read_windows
+    from deniable.analysis.functions.roll_ups import compare as compare
+    from deniable.analysis.functions.roll_ups import rollup as rollup
+    from deniable.analysis.tables.arrow_table import ArrowTable as ArrowTable
+    from deniable.cluster.cluster import Cluster as Cluster
+    from deniable.cluster.credential_files import SecurityError as SecurityError
+    from deniable.cluster.security import Security as Security
+    from deniable.config.file import CollectionFileError as CollectionFileError
+    from deniable.config.file import Configuration as Configuration
+    from deniable.config.file import load as load
+    from deniable.config.sections import BudgetStoreSection as BudgetStoreSection
+    from deniable.config.sections import EdgeSection as EdgeSection
+    from deniable.config.sections import KafkaSection as KafkaSection
+    from deniable.config.sections import ProducerSection as ProducerSection
+    from deniable.config.sections import RelaySection as RelaySection
+    from deniable.config.sections import SecuritySection as SecuritySection
+    from deniable.config.settings.allowance import Allowance as Allowance
+    from deniable.config.settings.allowance import Budget as Budget
+    from deniable.config.settings.budget_database import BudgetDatabase as BudgetDatabase
+    from deniable.config.settings.edge_address import EdgeAddress as EdgeAddress
+    from deniable.estimators.collection import Collection as Collection
+    from deniable.estimators.collection import Field as Field
+    from deniable.estimators.collection import GrowthRule as GrowthRule
+    from deniable.estimators.errors import DeniableError as DeniableError
+    from deniable.estimators.mechanisms.hashing.local_hash import LocalHash as LocalHash
+    from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash as LongitudinalHash
+    from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree as PrefixTree
+    from deniable.estimators.mechanisms.krr import KRR as KRR
+    from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR as LongitudinalKRR
+    from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair as OneHotPair
+    from deniable.estimators.mechanisms.matrix.pair import PairKRR as PairKRR
+    from deniable.estimators.mechanisms.rappor import Rappor as Rappor
+    from deniable.estimators.mechanisms.rappor_hot import HotRappor as HotRappor
+    from deniable.estimators.mechanisms.square_wave import SquareWave as SquareWave
+    from deniable.producers.concurrency.timing import ProducerTiming as ProducerTiming
+    from deniable.producers.config import ProducerConfig as ProducerConfig
+    from deniable.producers.errors import ClosedError as ClosedError
+    from deniable.producers.errors import DeliveryError as DeliveryError
+    from deniable.producers.metrics.counters import Backlog as Backlog
+    from deniable.producers.metrics.counters import Counters as Counters
+    from deniable.producers.metrics.counters import Receipt as Receipt
+    from deniable.producers.producer import Producer as Producer
+    from deniable.producers.responders.validation import Clients as Clients
+    from deniable.producers.responders.validation import EventTime as EventTime
+    from deniable.producers.responders.validation import EventValue as EventValue
+    from deniable.producers.responders.validation import Times as Times
+    from deniable.producers.responders.validation import Values as Values
+    from deniable.producers.storage.store import StoreError as StoreError
+    from deniable.protocol.secrets.secret import SecretError as SecretError
+    from deniable.protocol.topic_names import Topics as Topics
+
+#: Where each name is, imported when it is first used: `import deniable` alone loads nothing.
+PLACES = {
+    "Allowance": "deniable.config.settings.allowance",
+    "AnalysisError": "deniable.analysis.errors",
+    "ArrowTable": "deniable.analysis.tables.arrow_table",
+    "Backlog": "deniable.producers.metrics.counters",
+    "Budget": "deniable.config.settings.allowance",
+    "BudgetDatabase": "deniable.config.settings.budget_database",
+    "BudgetStoreSection": "deniable.config.sections",
+    "Clients": "deniable.producers.responders.validation",
+    "ClosedError": "deniable.producers.errors",
+    "Cluster": "deniable.cluster.cluster",
+    "Collection": "deniable.estimators.collection",
+    "CollectionFileError": "deniable.config.file",
+    "Configuration": "deniable.config.file",
+    "Counters": "deniable.producers.metrics.counters",
+    "DeliveryError": "deniable.producers.errors",
+    "DeniableError": "deniable.estimators.errors",
+    "EdgeAddress": "deniable.config.settings.edge_address",
+    "EdgeSection": "deniable.config.sections",
+    "EventTime": "deniable.producers.responders.validation",
+    "EventValue": "deniable.producers.responders.validation",
+    "Field": "deniable.estimators.collection",
+    "GrowthRule": "deniable.estimators.collection",
+    "HotRappor": "deniable.estimators.mechanisms.rappor_hot",
+    "KRR": "deniable.estimators.mechanisms.krr",
+    "KafkaSection": "deniable.config.sections",
+    "LocalHash": "deniable.estimators.mechanisms.hashing.local_hash",
+    "LongitudinalHash": "deniable.estimators.mechanisms.hashing.longitudinal_hash",
+    "LongitudinalKRR": "deniable.estimators.mechanisms.longitudinal_krr",
+    "OneHotPair": "deniable.estimators.mechanisms.matrix.one_hot_pair",
+    "PairKRR": "deniable.estimators.mechanisms.matrix.pair",
+    "PrefixTree": "deniable.estimators.mechanisms.hashing.prefix_tree",
+    "Producer": "deniable.producers.producer",
+    "ProducerConfig": "deniable.producers.config",
+    "ProducerSection": "deniable.config.sections",
+    "ProducerTiming": "deniable.producers.concurrency.timing",
+    "Rappor": "deniable.estimators.mechanisms.rappor",
+    "Receipt": "deniable.producers.metrics.counters",
+    "RelaySection": "deniable.config.sections",
+    "SecretError": "deniable.protocol.secrets.secret",
+    "Security": "deniable.cluster.security",
+    "SecurityError": "deniable.cluster.credential_files",
+    "SecuritySection": "deniable.config.sections",
+    "SquareWave": "deniable.estimators.mechanisms.square_wave",
+    "StoreError": "deniable.producers.storage.store",
+    "Times": "deniable.producers.responders.validation",
+    "Topics": "deniable.protocol.topic_names",
+    "Values": "deniable.producers.responders.validation",
+    "compare": "deniable.analysis.functions.roll_ups",
+    "decode": "deniable.analysis.functions.decoding",
+    "grow": "deniable.analysis.functions.decoding",
+    "load": "deniable.config.file",
+    "read_estimates": "deniable.analysis.functions.read",
+    "read_windows": "deniable.analysis.functions.read",
+    "rollup": "deniable.analysis.functions.roll_ups",
 }
 
-__all__ = [
-    "KRR",
-    "Allowance",
-    "AnalysisError",
-    "ArrowTable",
-    "Backlog",
-    "Budget",
-    "BudgetDatabase",
-    "BudgetStoreSection",
-    "Clients",
-    "ClosedError",
-    "Cluster",
-    "Collection",
-    "CollectionFileError",
-    "Configuration",
-    "Counters",
-    "DeliveryError",
-    "DeniableError",
-    "EdgeAddress",
-    "EdgeSection",
-    "EventTime",
-    "EventValue",
-    "Field",
-    "GrowthRule",
-    "HotRappor",
-    "KafkaSection",
-    "LocalHash",
-    "LongitudinalHash",
-    "LongitudinalKRR",
-    "OneHotPair",
-    "PairKRR",
-    "PrefixTree",
-    "Producer",
-    "ProducerConfig",
-    "ProducerSection",
-    "ProducerTiming",
-    "Rappor",
-    "Receipt",
-    "RelaySection",
-    "SecretError",
-    "Security",
-    "SecurityError",
-    "SecuritySection",
-    "SquareWave",
-    "StoreError",
-    "Times",
-    "Topics",
-    "Values",
-    "compare",
-    "decode",
-    "grow",
-    "load",
-    "open_producer",
-    "read_estimates",
-    "read_windows",
-    "rollup",
-]
+__all__ = ["open_producer", *PLACES]
 
 
-def __getattr__(name: str) -> Any:
-    """Import one of LATE when it is first used.
+def __getattr__(name: str) -> "Any":
+    """Import one of PLACES when it is first used.
 
     Raises
     ------
     AttributeError for other names.
     """
-    if name not in LATE:
+    if name not in PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(LATE[name]), name)
+    found = globals()[name] = getattr(import_module(PLACES[name]), name)
+    return found
 
 
-def open_producer(path: str | Path) -> "Producer":
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PLACES})
+
+
+def open_producer(path: "str | Path") -> "Producer":
     """Open a producer for all collections of a collection file. A context manager: leaving it closes.
 
     The folder of secret, budgets and outbox is created beside the file when it is missing. Kafka, or the
@@ -170,6 +168,10 @@ def open_producer(path: str | Path) -> "Producer":
     CollectionFileError if the file cannot be used, or user name or password is missing.
     SecretError, StoreError, SecurityError if the folder, the secret or a credential file cannot be used.
     """
-    from producers.producer import Producer
+    from pathlib import Path
+
+    from deniable.config.file import load
+    from deniable.producers.from_file import producer_config
+    from deniable.producers.producer import Producer
 
     return Producer(producer_config(load(Path(path))))

@@ -1,9 +1,8 @@
-"""Commands, configuration and deployment.
+"""Commands and deployment.
 
-May import `estimators`, `producers`, `relay`, `edge`, `aggregator` and `analysis`. Begin with
-`cli/main.py`; each command is in the sub-package of what it works on.
+May import `aggregator`, `analysis`, `cluster`, `config`, `edge`, `estimators`, `producers`, `protocol` and
+`relay`. Begin with `cli/main.py`; each command is in the sub-package of what it works on.
 
-config          the collection file
 cli             the command `deniable` itself: start, end, logs, shared options
 offline         commands that use only files
 broker          an embedded Kafka broker

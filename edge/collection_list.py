@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from edge.signing_key import SigningKey
-from estimators.collection import Collection
-from producers.budget.allowance import UNLIMITED, Allowance
-from producers.transport.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_text
+from deniable.config.settings.allowance import UNLIMITED, Allowance
+from deniable.edge.signing_key import SigningKey
+from deniable.estimators.collection import Collection
+from deniable.protocol.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_text
 
 
 @dataclass(frozen=True)

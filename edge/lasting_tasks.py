@@ -8,7 +8,7 @@ and devices send again what got no answer.
 import asyncio
 from collections.abc import Coroutine
 
-from estimators.errors import DefectError
+from deniable.estimators.errors import DefectError
 
 
 class LastingTasks:

@@ -18,23 +18,23 @@ from pathlib import Path
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from edge.collection_list import collection_list
-from edge.intake.acceptance import group_terms
-from edge.intake.rate_limits import RateLimits
-from edge.metrics.counters import EdgeCounters
-from edge.sending.kafka_session import KafkaSession
-from edge.sending.upload_writer import UploadWriter
-from edge.signing_key import SigningKey
-from edge.tls import TlsFiles, TlsFilesError
-from edge.web.answers import NO_STORE, Answer, json_answer
-from edge.web.connection import HttpConnection
-from edge.web.origins import AllowedOrigins
-from edge.web.requests import EdgePages, RequestHandler
-from edge.web.service import HttpService
-from estimators.errors import DeniableError
-from producers.budget.allowance import Allowance
-from producers.transport.cluster import Cluster
-from producers.wire import GROUP_REASONS
+from deniable.cluster.cluster import Cluster
+from deniable.config.settings.allowance import Allowance
+from deniable.edge.collection_list import collection_list
+from deniable.edge.intake.acceptance import group_terms
+from deniable.edge.intake.rate_limits import RateLimits
+from deniable.edge.metrics.counters import EdgeCounters
+from deniable.edge.sending.kafka_session import KafkaSession
+from deniable.edge.sending.upload_writer import UploadWriter
+from deniable.edge.signing_key import SigningKey
+from deniable.edge.tls import TlsFiles, TlsFilesError
+from deniable.edge.web.answers import NO_STORE, Answer, json_answer
+from deniable.edge.web.connection import HttpConnection
+from deniable.edge.web.origins import AllowedOrigins
+from deniable.edge.web.requests import EdgePages, RequestHandler
+from deniable.edge.web.service import HttpService
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.wire import GROUP_REASONS
 
 STOP_SECONDS = 5.0
 BACKLOG = 4096

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from estimators.errors import DeniableError
-from producers.randomization.private_file import create_private, read_private
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.secrets.private_file import create_private, read_private
 
 MOST_BYTES = 4096
 

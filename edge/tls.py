@@ -4,7 +4,7 @@ import os
 import ssl
 from pathlib import Path
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 
 class TlsFilesError(DeniableError, ValueError):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.channels import SymmetricChannel
 
 MOST_VALUES = 16
 # Reports per bucket. With as many, the false-alarm rate is within 20 % of the nominal one (70 % for two

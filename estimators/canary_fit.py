@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, kl_div  # of scipy.special: scipy.stats takes half a second to load
 
-from estimators.canary import report_shares
-from estimators.frequency.krr import inv
-from estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.canary import report_shares
+from deniable.estimators.frequency.krr import inv
+from deniable.estimators.mechanisms.channels import SymmetricChannel
 
 FALSE_ALARMS_A_YEAR = 0.1
 YEAR_SECONDS = 365.25 * 86_400

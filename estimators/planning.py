@@ -8,23 +8,23 @@ from statistics import NormalDist
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.decoding.equations.misfit import misfit_weight
-from estimators.decoding.hashed.collisions import error_of_fixed
-from estimators.decoding.screening import most_columns
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.number import expected_median_error
-from estimators.frequency.pairs import table as pair_table
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.equations.misfit import misfit_weight
+from deniable.estimators.decoding.hashed.collisions import error_of_fixed
+from deniable.estimators.decoding.screening import most_columns
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.number import expected_median_error
+from deniable.estimators.frequency.pairs import table as pair_table
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 LARGEST_REPORTS = 10**18
 LEAST_STD_ERROR = 1e-9

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimators.collection import Collection
-from producers.budget.allowance import Allowance
-from producers.budget.postgres.database import BudgetDatabase
-from producers.concurrency.timing import DEFAULT, ProducerTiming
-from producers.transport.cluster import Cluster
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.security import Security
-from producers.wire import MAX_RECORD_BYTES
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.security import Security
+from deniable.config.settings.allowance import Allowance
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.estimators.collection import Collection
+from deniable.producers.concurrency.timing import DEFAULT, ProducerTiming
+from deniable.protocol.wire import MAX_RECORD_BYTES
 
 MAX_PARTITIONS = 1000
 MAX_PACK_REPORTS = 1_000_000

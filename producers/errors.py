@@ -1,6 +1,6 @@
 """The errors that a producer raises to its application."""
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 
 class DeliveryError(DeniableError, RuntimeError):

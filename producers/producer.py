@@ -9,23 +9,23 @@ from typing import Self
 
 from prometheus_client import CollectorRegistry
 
-from producers.concurrency import fork_hooks
-from producers.concurrency.clock import Clock
-from producers.concurrency.synchronization import TimeBudget
-from producers.config import ProducerConfig
-from producers.errors import ClosedError, DeliveryError
-from producers.metrics.collector import ProducerMetrics
-from producers.metrics.counters import Counters, Receipt, ReportTotals
-from producers.pipeline.queueing.submission import FlushRequest
-from producers.pipeline.recording import process_end
-from producers.pipeline.recording.recorder import Recorder
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.report_pipeline import ReportPipeline
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import secret_of
-from producers.responders.validation import Clients, EventTime, EventValue, Times, Values
-from producers.storage.input_progress import InputProgress
-from producers.transport.agreement import Disagreement
+from deniable.producers.concurrency import fork_hooks
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.synchronization import TimeBudget
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.metrics.collector import ProducerMetrics
+from deniable.producers.metrics.counters import Counters, Receipt, ReportTotals
+from deniable.producers.pipeline.queueing.submission import FlushRequest
+from deniable.producers.pipeline.recording import process_end
+from deniable.producers.pipeline.recording.recorder import Recorder
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.report_pipeline import ReportPipeline
+from deniable.producers.randomization.randomness import Keystream
+from deniable.producers.responders.validation import Clients, EventTime, EventValue, Times, Values
+from deniable.producers.storage.input_progress import InputProgress
+from deniable.producers.transport.agreement import Disagreement
+from deniable.protocol.secrets.secret import secret_of
 
 _log = logging.getLogger(__name__)
 

@@ -1,8 +1,7 @@
 """From uploads of devices to packs: what arrived together is shuffled together and packed once.
 
-May import `estimators` and `producers`, of which only `wire`, `transport.uploads`, `transport.cluster`,
-`randomization` and `metrics.metric`. Begin with `fold`, which states what the packs of a log are; `recovery`
-says where a restarted relay continues, and `service` is the process.
+May import `cluster`, `estimators` and `protocol`. Begin with `fold`, which states what the packs of a log
+are; `recovery` says where a restarted relay continues, and `service` is the process.
 
 fold        one partition of `uploads`, record by record, to batches
 recovery    the position of a relay, and where it begins to read again

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.transport.uploads.id_set import IdSet
-from producers.wire import BUCKET_NUMBERS, bucket_dtype
-from relay.columns import Groups
-from relay.control import Intake
-from relay.intake import EARLY_MS, Intakes
-from relay.windows import OpenWindow, Windows
+from deniable.protocol.uploads.id_set import IdSet
+from deniable.protocol.wire import BUCKET_NUMBERS, bucket_dtype
+from deniable.relay.columns import Groups
+from deniable.relay.control import Intake
+from deniable.relay.intake import EARLY_MS, Intakes
+from deniable.relay.windows import OpenWindow, Windows
 
 REASONS = (
     "malformed",

@@ -10,8 +10,8 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from producers.transport.uploads.frame import FRAME_HEADER_BYTES, upload_bounds
-from producers.transport.uploads.upload import (
+from deniable.protocol.uploads.frame import FRAME_HEADER_BYTES, upload_bounds
+from deniable.protocol.uploads.upload import (
     CRC_BYTES,
     GROUP_BYTES,
     HEADER_BYTES,
@@ -22,7 +22,7 @@ from producers.transport.uploads.upload import (
     UploadError,
     decode_upload,
 )
-from producers.wire import MAX_WINDOW_START, report_sizes
+from deniable.protocol.wire import MAX_WINDOW_START, report_sizes
 
 _UPLOAD = np.dtype([("magic", "<u4"), ("version", "u1"), ("groups", "<u2"), ("low", "<u8"), ("high", "<u8")])
 _CRC = np.dtype([("crc", "<u4")])

@@ -11,16 +11,15 @@ settings change nothing, because only a higher revision does.
 
 import msgspec
 
-from estimators.errors import DeniableError
-from producers.wire import report_bytes
-from relay.keys import MAC_BYTES, RelayKeys, context_of
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.wire import report_bytes
+from deniable.relay.keys import MAC_BYTES, RelayKeys, context_of
 
 MAGIC = b"DNBC"
 VERSION = 1
 MARKER = 1
 SETTINGS = 2
 FOLD_VERSION = 1  # of what the packs of a log are
-RESTATE_SECONDS = 300.0  # relays append the settings in force again, so that retention does not delete them
 _HEAD_BYTES = len(MAGIC) + 2
 _BODY_AT = _HEAD_BYTES + MAC_BYTES
 

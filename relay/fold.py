@@ -18,15 +18,15 @@ By rules 2 and 3 a relay needs no memory but the log: see `recovery`.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from producers import wire
-from producers.transport.uploads.upload import UploadError
-from relay.acceptance import Moment, Outcomes, UploadAcceptance
-from relay.columns import Groups, decode_columns, uploads_in
-from relay.control import ControlError, RelaySettings, decode_control, is_control, is_settings
-from relay.intake import EARLY_MS, Intakes
-from relay.keys import RelayKeys
-from relay.sealing import seal
-from relay.windows import ClosedWindow, Release, Windows
+from deniable.protocol import wire
+from deniable.protocol.uploads.upload import UploadError
+from deniable.relay.acceptance import Moment, Outcomes, UploadAcceptance
+from deniable.relay.columns import Groups, decode_columns, uploads_in
+from deniable.relay.control import ControlError, RelaySettings, decode_control, is_control, is_settings
+from deniable.relay.intake import EARLY_MS, Intakes
+from deniable.relay.keys import RelayKeys
+from deniable.relay.sealing import seal
+from deniable.relay.windows import ClosedWindow, Release, Windows
 
 
 class Start(NamedTuple):

@@ -7,8 +7,8 @@ uploads for any window at once: none can have counted before.
 
 from collections.abc import Iterator
 
-from producers.wire import EARLY_SECONDS
-from relay.control import Intake, RelaySettings
+from deniable.protocol.wire import EARLY_SECONDS
+from deniable.relay.control import Intake, RelaySettings
 
 EARLY_MS = EARLY_SECONDS * 1000
 

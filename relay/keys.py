@@ -7,9 +7,9 @@ randomized before they left their device.
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.randomization import aes
-from producers.randomization.secret import Secret
-from producers.wire import PACK_ID_BYTES
+from deniable.protocol.secrets import aes
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import PACK_ID_BYTES
 
 MAC_BYTES = 16
 CHECK_BYTES = 16

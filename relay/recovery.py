@@ -18,7 +18,7 @@ from typing import Self
 
 import msgspec
 
-from relay.fold import Fold, RelayBatch, Start
+from deniable.relay.fold import Fold, RelayBatch, Start
 
 METADATA_VERSION = 1
 ENTRIES = 256  # about, from `rewind` to the position

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from producers import wire
-from relay.keys import RelayKeys
-from relay.windows import Release
+from deniable.protocol import wire
+from deniable.relay.keys import RelayKeys
+from deniable.relay.windows import Release
 
 
 def seal(release: Release, pack_reports: int, keys: RelayKeys) -> Iterator[wire.Pack]:

@@ -15,10 +15,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.randomization.order import random_order
-from producers.transport.uploads.id_set import IdSet
-from relay.control import Intake, RelaySettings
-from relay.keys import RelayKeys, context_of
+from deniable.protocol.secrets.order import random_order
+from deniable.protocol.uploads.id_set import IdSet
+from deniable.relay.control import Intake, RelaySettings
+from deniable.relay.keys import RelayKeys, context_of
 
 Rows = NDArray[np.uint8]
 

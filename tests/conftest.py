@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from deploy.broker.errors import ToolMissingError
-from deploy.broker.jars import fetch_jars, find_java
+from deniable.deploy.broker.errors import ToolMissingError
+from deniable.deploy.broker.jars import fetch_jars, find_java
 from tests.support.brokers.choice import choice_of, images, started
 from tests.support.needed import missing
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
-from aggregator.ledger import row_keys
-from aggregator.ledger.row_values import RowError
-from aggregator.topics.foreign_records import ForeignRecords
-from aggregator.topics.partition_reader import KafkaRecord, RowReader
+from deniable.aggregator.ledger import row_keys
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.topics.foreign_records import ForeignRecords
+from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader
 
 
 class CountsReader:

@@ -1,8 +1,8 @@
 """The estimate of a window in which no report counts any more: it replaces one that had reports."""
 
-from aggregator.records.estimate import RECORD_VERSION, EstimateRecord
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from deniable.aggregator.records.estimate import RECORD_VERSION, EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
 
 
 def empty_record_of(collection: Collection, window_start: int, window: WindowCounts) -> EstimateRecord:

@@ -22,21 +22,21 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from aggregator.estimation import window_estimate
-from aggregator.estimation.counts_reader import CountsReader
-from aggregator.estimation.empty_record import empty_record_of
-from aggregator.estimation.growing import GrowingTexts
-from aggregator.estimation.lost_windows import LostWindows
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.estimation.window_states import window_states
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_keys import Window
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.final_window import FinalWindow
-from aggregator.records.known_texts import KnownTexts
-from aggregator.topics.partition_reader import RowReader
-from estimators.collection import Collection
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.counts_reader import CountsReader
+from deniable.aggregator.estimation.empty_record import empty_record_of
+from deniable.aggregator.estimation.growing import GrowingTexts
+from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.estimation.window_states import window_states
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.final_window import FinalWindow
+from deniable.aggregator.records.known_texts import KnownTexts
+from deniable.cluster.reading.partition_reader import RowReader
+from deniable.estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
 BEHIND_REST = 100.0  # catching up, early estimates rest this many times as long as they took

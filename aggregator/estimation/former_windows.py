@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import aclosing
 
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.row_values import RowError
-from aggregator.records.final_window import PageRun, decode_page, join_pages
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, records_since
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.records.final_window import PageRun, decode_page, join_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS, records_since
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
 
 
 async def former_windows(

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace as replace_record
 
-from aggregator.ledger.row_values import narrowest
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.known_texts import FOUND_TEXTS, KnownTexts
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection, GrowthRule
-from estimators.decoding.hashed.growth.alphabet import alphabet_of
-from estimators.decoding.hashed.growth.grow import FoundTexts, grow
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text, utf_8
-from estimators.rollup.overlap import client_overlap
+from deniable.aggregator.ledger.row_values import narrowest
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.known_texts import FOUND_TEXTS, KnownTexts
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.decoding.hashed.growth.alphabet import alphabet_of
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts, grow
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text, utf_8
+from deniable.estimators.rollup.overlap import client_overlap
 
 
 class GrowingTexts:

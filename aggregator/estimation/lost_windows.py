@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import structlog
 
-from aggregator.ledger.row_keys import Window
-from aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 
 log = structlog.get_logger()
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.terms import Terms
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.terms import Terms
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
 
 
 @dataclass

@@ -5,9 +5,9 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.records.estimate import ConditionalShares, IndependenceTest, PairMargin, PairRecord
-from estimators.collection import Collection, Field
-from estimators.frequency.estimate import Estimate, Shares
+from deniable.aggregator.records.estimate import ConditionalShares, IndependenceTest, PairMargin, PairRecord
+from deniable.estimators.collection import Collection, Field
+from deniable.estimators.frequency.estimate import Estimate, Shares
 
 
 def pair_record(collection: Collection, result: Estimate, shown: npt.NDArray[np.intp]) -> PairRecord | None:

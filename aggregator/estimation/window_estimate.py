@@ -7,35 +7,35 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.estimation.empty_record import empty_record_of
-from aggregator.estimation.pair_record import pair_record
-from aggregator.records.estimate import (
+from deniable.aggregator.estimation.empty_record import empty_record_of
+from deniable.aggregator.estimation.pair_record import pair_record
+from deniable.aggregator.records.estimate import (
     Bit,
     EstimateRecord,
     NumberMean,
     NumberQuantile,
     Other,
 )
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from estimators.decoding import bloom as rappor_decode
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.listed import decode_listed
-from estimators.decoding.hot.decode import decode_hot
-from estimators.decoding.hot.pair import decode_pair
-from estimators.frequency import krr as krr_estimate
-from estimators.frequency import remainder
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.number import estimate_number, unbiased_mean
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.decoding import bloom as rappor_decode
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.decoding.hashed.listed import decode_listed
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.frequency import krr as krr_estimate
+from deniable.estimators.frequency import remainder
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.number import estimate_number, unbiased_mean
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
 VALUE_BYTES = 900_000  # of a record's values and their numbers: it stays below Kafka's 1 MiB

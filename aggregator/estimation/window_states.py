@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.ledger.row_keys import Window
-from aggregator.records.estimate import SETTLE_SECONDS
-from estimators.collection import Collection
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.records.estimate import SETTLE_SECONDS
+from deniable.estimators.collection import Collection
 
 STATES = ("open", "late", "final", "small")
 

@@ -1,4 +1,4 @@
 """Answers over many final windows: read them from the topic `windows`, add them up, look for forgery.
 
-May import `ledger`, `topics`, `records` and `estimation`. Begin with `rollup`.
+May import `estimation`, `ledger` and `records`. Begin with `rollup`.
 """

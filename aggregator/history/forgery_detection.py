@@ -12,23 +12,23 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from estimators.detectors.forgery import (
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.forgery import (
     change_p_value,
     change_p_values,
     cohort_p_value,
     impossible_p_values,
     popcount_p_value,
 )
-from estimators.mechanisms.hashing.function_block import block_of
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers import wire
+from deniable.estimators.mechanisms.hashing.function_block import block_of
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.protocol import wire
 
 
 class ScoredWindow(NamedTuple):

@@ -2,13 +2,13 @@
 
 import msgspec
 
-from aggregator.estimation.growing import grown
-from aggregator.history.rollup import PastRecord, WindowCoverage, past_fields
-from aggregator.history.window_reader import Joined
-from estimators.collection import Collection
-from estimators.decoding.hashed.growth.grow import FoundTexts
-from estimators.mechanisms.hashing.prefix_tree import shown_text
-from estimators.rollup.one_thread import one_blas_thread
+from deniable.aggregator.estimation.growing import grown
+from deniable.aggregator.history.rollup import PastRecord, WindowCoverage, past_fields
+from deniable.aggregator.history.window_reader import Joined
+from deniable.estimators.collection import Collection
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
+from deniable.estimators.mechanisms.hashing.prefix_tree import shown_text
+from deniable.estimators.rollup.one_thread import one_blas_thread
 
 
 class GrowthRecord(PastRecord, frozen=True):

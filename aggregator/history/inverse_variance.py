@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc  # of scipy.special: scipy.stats takes half a second to load
 
-from estimators.arrays import FloatArray
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
 
 
 @dataclass(frozen=True, eq=False)

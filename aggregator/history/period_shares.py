@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.estimate import ScalarEstimate
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.rappor import Rappor
-from estimators.rollup.overlap import RollUp
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import ScalarEstimate
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.rollup.overlap import RollUp
 
 
 class PeriodShares(NamedTuple):

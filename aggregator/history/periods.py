@@ -32,11 +32,6 @@ class Period(NamedTuple):
         return (whole.end - whole.start) // window_seconds
 
 
-def number_of(count: int, thing: str, form: str = "") -> str:
-    """Return a count with its noun, singular or plural; `form` is the format of the count, such as `,`."""
-    return f"{count:{form}} {thing}{'' if count == 1 else 's'}"
-
-
 def period_of(start: str, end: str) -> Period:
     """The period between two times; ValueError if one is invalid, or they are out of order."""
     period = Period(parse_time("from", start), parse_time("to", end))

@@ -5,26 +5,27 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from aggregator.estimation import window_estimate
-from aggregator.history.periods import Period, gaps, merged, number_of
-from aggregator.history.share_sequences import ShareSequence, sequence_of_record
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import EstimateRecord
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from estimators.rollup.hashed import roll_up_hashed, roll_up_tree
-from estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
-from estimators.rollup.one_thread import one_blas_thread
-from estimators.rollup.overlap import RollUp
-from estimators.rollup.rappor import roll_up_hot, roll_up_rappor
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history.periods import Period, gaps, merged
+from deniable.aggregator.history.share_sequences import ShareSequence, sequence_of_record
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.rollup.hashed import roll_up_hashed, roll_up_tree
+from deniable.estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
+from deniable.estimators.rollup.one_thread import one_blas_thread
+from deniable.estimators.rollup.overlap import RollUp
+from deniable.estimators.rollup.rappor import roll_up_hot, roll_up_rappor
+from deniable.protocol.words import number_of
 
 RECORD_VERSION = 1
 

@@ -12,12 +12,12 @@ Rule 4: a window that is revised is run again, with all after it.
 from collections.abc import Iterable
 from math import isfinite
 
-from aggregator.history.window_shares import WindowShares, most_step, units_of
-from aggregator.records.share_change import ShareChange
-from estimators.canary_fit import YEAR_SECONDS
-from estimators.collection import Collection
-from estimators.detectors.share_changes import DetectedChange, ShareChangeDetector
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.window_shares import WindowShares, most_step, units_of
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.estimators.canary_fit import YEAR_SECONDS
+from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.share_changes import DetectedChange, ShareChangeDetector
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 EPOCH_WINDOWS = 500
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from aggregator.history.window_shares import (
+from deniable.aggregator.history.window_shares import (
     FigureUnits,
     WindowShares,
     most_step,
@@ -19,11 +19,11 @@ from aggregator.history.window_shares import (
     shares_of_record,
     units_of,
 )
-from aggregator.records.estimate import EstimateRecord
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.confidence_sequence import (
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.confidence_sequence import (
     ALL_LOOKS,
     NORMAL,
     ReportSteps,
@@ -32,13 +32,13 @@ from estimators.frequency.intervals.confidence_sequence import (
     sequence_of_independent,
     sequence_of_totals,
 )
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 ALPHA = 0.05
 

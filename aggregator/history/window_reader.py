@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.history.periods import Period
-from aggregator.ledger.row_values import RowError
-from aggregator.records.final_window import Page, PageRun, decode_page, join_pages
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
-from aggregator.topics.partition_reader import KafkaRecord
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, records_since
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.records.final_window import Page, PageRun, decode_page, join_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS, records_since
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
 
 MOST_COUNTERS = 1 << 25  # of all windows together: 256 MiB
 

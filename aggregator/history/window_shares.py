@@ -5,21 +5,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.estimation import window_estimate
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.share_change import MEAN
-from aggregator.records.window_counts import WindowCounts
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.number import unbiased_mean
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import OneStep
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.share_change import MEAN
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.number import unbiased_mean
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import OneStep
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 class WindowShares(NamedTuple):

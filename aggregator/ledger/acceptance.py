@@ -8,10 +8,10 @@ Rule 3: cheap checks come first; of a rejected pack only the reason is kept.
 
 from collections.abc import Mapping
 
-from aggregator.ledger.counting.bit_counting import is_countable
-from aggregator.ledger.pack_ids import PackIds
-from aggregator.ledger.terms import Terms
-from producers import wire
+from deniable.aggregator.ledger.counting.bit_counting import is_countable
+from deniable.aggregator.ledger.pack_ids import PackIds
+from deniable.aggregator.ledger.terms import Terms
+from deniable.protocol import wire
 
 NONE_SEEN = PackIds()  # never added to
 UNKNOWN_COLLECTION = "unknown_collection"

@@ -13,20 +13,25 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.acceptance import Acceptance, Rejection
-from aggregator.ledger.counting.counts import Changes, Counts
-from aggregator.ledger.outcomes import RunOutcome
-from aggregator.ledger.pack_ids import WindowIds
-from aggregator.ledger.row_keys import Stored
-from aggregator.ledger.runs.good_packs import RunPacks, good_packs, new_ids, packs_of, stretches
-from aggregator.ledger.runs.run import Run
-from aggregator.ledger.runs.tally_groups import TallyGroups, add, tally_groups
-from aggregator.ledger.terms import Terms, untouched_window
-from aggregator.ledger.terms_update import changed_terms, check_not_retired, check_raised, check_revision
-from aggregator.ledger.window_expiry import WindowEnds
-from estimators.collection import Collection
-from producers import wire
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.acceptance import Acceptance, Rejection
+from deniable.aggregator.ledger.counting.counts import Changes, Counts
+from deniable.aggregator.ledger.outcomes import RunOutcome
+from deniable.aggregator.ledger.pack_ids import WindowIds
+from deniable.aggregator.ledger.row_keys import Stored
+from deniable.aggregator.ledger.runs.good_packs import RunPacks, good_packs, new_ids, packs_of, stretches
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.ledger.runs.tally_groups import TallyGroups, add, tally_groups
+from deniable.aggregator.ledger.terms import Terms, untouched_window
+from deniable.aggregator.ledger.terms_update import (
+    changed_terms,
+    check_not_retired,
+    check_raised,
+    check_revision,
+)
+from deniable.aggregator.ledger.window_expiry import WindowEnds
+from deniable.estimators.collection import Collection
+from deniable.protocol import wire
 
 
 @dataclass(frozen=True)

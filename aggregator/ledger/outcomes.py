@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection as Names
 from collections.abc import Sequence
 
-from aggregator.ledger.acceptance import UNKNOWN_COLLECTION, Rejection
-from producers.wire import Pack
+from deniable.aggregator.ledger.acceptance import UNKNOWN_COLLECTION, Rejection
+from deniable.protocol.wire import Pack
 
 HEADER = "collection"  # of a record, with the name of its pack's collection
 MOST_HEADERS = 8  # of one record that are looked at

@@ -13,9 +13,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_keys import Window
-from producers.transport.uploads.id_set import Halves, IdSet
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.protocol.uploads.id_set import Halves, IdSet
 
 ID_BYTES = 16
 HALF_BYTES = 8

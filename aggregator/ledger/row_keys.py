@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from aggregator.ledger.row_values import RowError
+from deniable.aggregator.ledger.row_values import RowError
 
 Window = tuple[int, int]  # fingerprint, window start
 

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.terms import Terms
-from estimators.errors import DeniableError
+from deniable.aggregator.ledger.terms import Terms
+from deniable.estimators.errors import DeniableError
 
 ROW_VERSION = 1  # that is written
 PAGE_COUNTERS = 65536  # at most 512 KiB of 64-bit counters: a row stays below Kafka's 1 MiB

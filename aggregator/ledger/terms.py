@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import msgspec
 
-from estimators.collection import Collection
-from producers import wire
+from deniable.estimators.collection import Collection
+from deniable.protocol import wire
 
 
 class WindowTerms(msgspec.Struct, frozen=True, array_like=True):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from aggregator.ledger.terms import Terms, span_of, terms_of, untouched_window
-from estimators.collection import Collection
-from estimators.errors import DeniableError
+from deniable.aggregator.ledger.terms import Terms, span_of, terms_of, untouched_window
+from deniable.estimators.collection import Collection
+from deniable.estimators.errors import DeniableError
 
 
 class TermsError(DeniableError, ValueError):

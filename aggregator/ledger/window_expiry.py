@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.terms import Terms
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.terms import Terms
 
 _Heap = list[tuple[int, Window]]  # of (unix seconds, window)
 

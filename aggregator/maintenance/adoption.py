@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.terms import Terms
-from aggregator.ledger.terms_update import changed_terms
-from aggregator.maintenance.ledger_reader import ledger_rows, progress_in, terms_in
-from estimators.collection import Collection
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.terms import Terms
+from deniable.aggregator.ledger.terms_update import changed_terms
+from deniable.aggregator.maintenance.ledger_reader import ledger_rows, progress_in, terms_in
+from deniable.estimators.collection import Collection
 
 
 class LedgerTerms(NamedTuple):

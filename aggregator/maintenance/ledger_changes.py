@@ -12,14 +12,14 @@ from typing import TypeVar
 
 from aiokafka.errors import ProducerFenced
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.maintenance.ledger_reader import ledger_rows, log_start, progress_in, terms_in
-from aggregator.partition.checkpoint import moved
-from aggregator.partition.ledger_checks import decoded, restored
-from aggregator.partition.ledger_store import LedgerStore
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.maintenance.ledger_reader import ledger_rows, log_start, progress_in, terms_in
+from deniable.aggregator.partition.checkpoint import moved
+from deniable.aggregator.partition.ledger_checks import decoded, restored
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.estimators.errors import DeniableError
 
 FENCED_TRIES = 10
 Done = TypeVar("Done")

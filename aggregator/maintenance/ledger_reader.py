@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.terms import Terms
-from aggregator.partition.ledger_checks import check_genesis, decoded
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics.partition_reader import RowReader, read_rows
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.terms import Terms
+from deniable.aggregator.partition.ledger_checks import check_genesis, decoded
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.cluster.reading.partition_reader import RowReader, read_rows
 
 
 def reader_of(deployment: Deployment, source: int) -> RowReader:

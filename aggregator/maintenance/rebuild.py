@@ -11,22 +11,22 @@ transaction that moves the position past it. Workers publish the estimates whose
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import PackOutcomes
-from aggregator.ledger.runs.run import Run
-from aggregator.ledger.terms import terms_of
-from aggregator.ledger.terms_update import TermsError
-from aggregator.maintenance.ledger_changes import MaintenanceError
-from aggregator.maintenance.ledger_reader import log_start, reader_of
-from aggregator.maintenance.recorded_counts import RecordedCounts, recorded_counts
-from aggregator.maintenance.standing_results import RejectedOffsets, rejected_offsets, standing_notes
-from aggregator.partition.checkpoint import moved, note_row
-from aggregator.partition.ledger_checks import decoded
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics.partition_reader import read_rows
-from aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.outcomes import PackOutcomes
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.ledger.terms_update import TermsError
+from deniable.aggregator.maintenance.ledger_changes import MaintenanceError
+from deniable.aggregator.maintenance.ledger_reader import log_start, reader_of
+from deniable.aggregator.maintenance.recorded_counts import RecordedCounts, recorded_counts
+from deniable.aggregator.maintenance.standing_results import RejectedOffsets, rejected_offsets, standing_notes
+from deniable.aggregator.partition.checkpoint import moved, note_row
+from deniable.aggregator.partition.ledger_checks import decoded
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.reading.partition_reader import read_rows
 
 COMMIT_RECORDS = 10_000
 KEPT = {row_keys.SingleKey.GENESIS, row_keys.SingleKey.OWNER}

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.terms import Terms
-from aggregator.topics.partition_reader import RowReader
-from aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.terms import Terms
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.reading.partition_reader import RowReader
 
 
 @dataclass(frozen=True)

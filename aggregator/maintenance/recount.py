@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.runs.run import Integers
-from aggregator.ledger.terms import Terms, untouched_window
-from aggregator.maintenance.ledger_reader import reader_of
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.runs.run import Integers
+from deniable.aggregator.ledger.terms import Terms, untouched_window
+from deniable.aggregator.maintenance.ledger_reader import reader_of
 
 Counted = dict[row_keys.Key, bytes]
 

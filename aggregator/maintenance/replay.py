@@ -9,16 +9,22 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from aggregator.deployment import Deployment
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.ledger import row_keys, row_values
-from aggregator.maintenance.ledger_reader import ledger_rows, log_start, progress_in, reader_of, terms_in
-from aggregator.maintenance.recount import Counted, StoredCounts, difference, recount
-from aggregator.maintenance.replay_windows import counts_difference, final_counts
-from aggregator.partition.failures import RecordsLostError
-from aggregator.records.estimate import EstimateRecord, decode_estimate
-from aggregator.topics.partition_reader import KafkaRecord, RowReader, read_rows
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.maintenance.ledger_reader import (
+    ledger_rows,
+    log_start,
+    progress_in,
+    reader_of,
+    terms_in,
+)
+from deniable.aggregator.maintenance.recount import Counted, StoredCounts, difference, recount
+from deniable.aggregator.maintenance.replay_windows import counts_difference, final_counts
+from deniable.aggregator.partition.failures import RecordsLostError
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
+from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader, read_rows
+from deniable.estimators.errors import DeniableError
 
 WAIT_SECONDS = 60.0
 

@@ -6,17 +6,17 @@ from contextlib import aclosing
 
 import numpy as np
 
-from aggregator.deployment import Deployment
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.history.window_reader import windows_since
-from aggregator.ledger import row_keys
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.row_values import RowError
-from aggregator.maintenance.recount import StoredCounts
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.final_window import PageRun, decode_page, join_pages
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.history.window_reader import windows_since
+from deniable.aggregator.ledger import row_keys
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.maintenance.recount import StoredCounts
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.final_window import PageRun, decode_page, join_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
 
 
 async def final_counts(

@@ -9,15 +9,15 @@ from contextlib import aclosing
 
 import msgspec
 
-from aggregator.deployment import Deployment
-from aggregator.history.window_reader import windows_since
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.row_values import Published, RowError
-from aggregator.ledger.terms import Terms
-from aggregator.maintenance.ledger_reader import reader_of
-from aggregator.records.estimate import decode_estimate
-from aggregator.records.final_window import decode_page
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, records_since
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.history.window_reader import windows_since
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.row_values import Published, RowError
+from deniable.aggregator.ledger.terms import Terms
+from deniable.aggregator.maintenance.ledger_reader import reader_of
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.aggregator.records.final_window import decode_page
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS, records_since
 
 
 class _Rejected(msgspec.Struct):

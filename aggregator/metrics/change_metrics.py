@@ -7,8 +7,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from aggregator.metrics import definitions
-from aggregator.records.share_change import ShareChange
+from deniable.aggregator.metrics import definitions
+from deniable.aggregator.records.share_change import ShareChange
 
 FIGURES = (
     definitions.SHARE_CHANGE,

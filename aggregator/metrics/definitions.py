@@ -1,14 +1,14 @@
 """The metrics of a worker. No label holds a cohort, a client, or a value that came from input.
 
 Rule: counters count committed packs only, so they are not incremented twice after a failure; see
-`aggregator.ledger.outcomes`.
+`deniable.aggregator.ledger.outcomes`.
 """
 
-from aggregator.ledger.acceptance import REASONS
-from aggregator.records.estimate import SETTLE_SECONDS
-from estimators.canary_fit import FALSE_ALARMS_A_YEAR
-from estimators.collection import CHANGE_ALARMS_A_YEAR
-from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
+from deniable.aggregator.ledger.acceptance import REASONS
+from deniable.aggregator.records.estimate import SETTLE_SECONDS
+from deniable.estimators.canary_fit import FALSE_ALARMS_A_YEAR
+from deniable.estimators.collection import CHANGE_ALARMS_A_YEAR
+from deniable.protocol.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 VALUES_SHOWN = 20  # per estimate
 CHANGE_WINDOWS = 60  # after an alarm, in which a change is shown

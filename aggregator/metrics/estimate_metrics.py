@@ -14,15 +14,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from aggregator.metrics import definitions
-from aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
-from aggregator.metrics.number_metrics import NumberFigures, number_families
-from aggregator.records.estimate import (
+from deniable.aggregator.metrics import definitions
+from deniable.aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
+from deniable.aggregator.metrics.number_metrics import NumberFigures, number_families
+from deniable.aggregator.records.estimate import (
     EstimateRecord,
     IndependenceTest,
     Other,
 )
-from aggregator.records.known_texts import FOUND_TEXTS
+from deniable.aggregator.records.known_texts import FOUND_TEXTS
 
 #: For each value shown, in the order of `_Value`.
 FIGURES = (

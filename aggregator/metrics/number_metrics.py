@@ -9,10 +9,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from prometheus_client.core import Metric
 
-from aggregator.metrics import definitions
-from aggregator.metrics.definitions import EDGES_SHOWN
-from aggregator.records.estimate import EstimateRecord, NumberMean, NumberQuantile
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.metrics import definitions
+from deniable.aggregator.metrics.definitions import EDGES_SHOWN
+from deniable.aggregator.records.estimate import EstimateRecord, NumberMean, NumberQuantile
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 MEANS = (definitions.ESTIMATE_MEAN, definitions.ESTIMATE_MEAN_LOW, definitions.ESTIMATE_MEAN_HIGH)
 QUANTILES = (

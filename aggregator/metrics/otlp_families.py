@@ -27,8 +27,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric as Family
 from prometheus_client.samples import Sample
 
-from aggregator.metrics import definitions
-from producers.metrics.metric import Unit, declared_in
+from deniable.aggregator.metrics import definitions
+from deniable.protocol.metric import Unit, declared_in
 
 SCOPE = "deniable"
 #: In the code of UCUM, as the protocol asks. What is in braces has no dimension.

@@ -4,8 +4,8 @@ from math import isfinite
 
 from prometheus_client import CollectorRegistry
 
-from aggregator.metrics import definitions
-from estimators.collection import Collection
+from deniable.aggregator.metrics import definitions
+from deniable.estimators.collection import Collection
 
 
 class PrivacyMetrics:

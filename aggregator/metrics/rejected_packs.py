@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from aggregator.topics.foreign_records import QUIET_SECONDS
+from deniable.aggregator.topics.foreign_records import QUIET_SECONDS
 
 OTHER_QUIET_SECONDS = 600.0  # between two lines about one collection
 

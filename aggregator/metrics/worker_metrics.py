@@ -5,20 +5,20 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry
 
-from aggregator.ledger.acceptance import REASONS
-from aggregator.ledger.outcomes import PackOutcomes
-from aggregator.metrics import definitions
-from aggregator.metrics.change_metrics import ChangeMetrics
-from aggregator.metrics.estimate_metrics import EstimateMetrics
-from aggregator.metrics.privacy_metrics import PrivacyMetrics
-from aggregator.metrics.rejected_packs import OtherParameters, UnattributedRejections
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.final_window import FinalWindow
-from estimators.canary_fit import alarm_threshold, chi_square
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.ledger.acceptance import REASONS
+from deniable.aggregator.ledger.outcomes import PackOutcomes
+from deniable.aggregator.metrics import definitions
+from deniable.aggregator.metrics.change_metrics import ChangeMetrics
+from deniable.aggregator.metrics.estimate_metrics import EstimateMetrics
+from deniable.aggregator.metrics.privacy_metrics import PrivacyMetrics
+from deniable.aggregator.metrics.rejected_packs import OtherParameters, UnattributedRejections
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.final_window import FinalWindow
+from deniable.estimators.canary_fit import alarm_threshold, chi_square
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 class WorkerMetrics:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
-from aggregator.deployment import Deployment
-from aggregator.ledger.runs.run import Run
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.owner import PartitionOwner, RecordSource
-from aggregator.partition.timing import DEFAULT, PartitionTiming
-from aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
+from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
+from deniable.aggregator.records.estimate import EstimateRecord
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16

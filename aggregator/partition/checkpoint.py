@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregator.estimation.estimator import Estimator
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.acceptance import OTHER_PARAMETERS
-from aggregator.ledger.counting.counts import Changes
-from aggregator.ledger.ledger import Ledger, Refusal
-from aggregator.ledger.row_keys import Window
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.known_texts import KnownTexts, encode_known_texts
-from aggregator.topics.names import Topics
-from aggregator.topics.partitioner import partition_of_key
-from aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.acceptance import OTHER_PARAMETERS
+from deniable.aggregator.ledger.counting.counts import Changes
+from deniable.aggregator.ledger.ledger import Ledger, Refusal
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.known_texts import KnownTexts, encode_known_texts
+from deniable.aggregator.topics.partitioner import partition_of_key
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.protocol.topic_names import Topics
 
 NO_COLLECTION = 0  # in place of a fingerprint
 NO_NAMES: Mapping[int, str] = MappingProxyType({})

@@ -16,14 +16,14 @@ from aiokafka.structs import ConsumerRecord
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from aggregator.ledger.runs.run import Run
-from aggregator.partition.assignment import Assignment
-from aggregator.partition.failures import RecordsLostError
-from aggregator.partition.fetching.fair_fetching import FairFetching
-from aggregator.partition.fetching.offset_chain import BrokenChainError, OffsetChain
-from aggregator.partition.fetching.run_fetching import ask_for_runs
-from aggregator.partition.ledger_store import STORE_ERRORS
-from aggregator.topics.names import Topics
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.assignment import Assignment
+from deniable.aggregator.partition.failures import RecordsLostError
+from deniable.aggregator.partition.fetching.fair_fetching import FairFetching
+from deniable.aggregator.partition.fetching.offset_chain import BrokenChainError, OffsetChain
+from deniable.aggregator.partition.fetching.run_fetching import ask_for_runs
+from deniable.aggregator.partition.ledger_store import STORE_ERRORS
+from deniable.protocol.topic_names import Topics
 
 IDLE_SECONDS = 0.1
 FETCH_WAIT_MILLISECONDS = 50

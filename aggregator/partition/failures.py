@@ -7,7 +7,7 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from estimators.errors import DeniableError, place_of
+from deniable.estimators.errors import DeniableError, place_of
 
 
 class RecordsLostError(DeniableError):

@@ -10,12 +10,12 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import StreamT, TransportT
 from faust.types.auth import CredentialsT
 
-from aggregator.deployment import Deployment
-from aggregator.ledger.runs.run import Run
-from aggregator.partition.assignment import Assignment
-from aggregator.partition.consumer import Consumer, ExactApp
-from aggregator.partition.fetching.fair_fetching import HANDED_RUNS
-from producers.transport.cluster import Cluster
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.assignment import Assignment
+from deniable.aggregator.partition.consumer import Consumer, ExactApp
+from deniable.aggregator.partition.fetching.fair_fetching import HANDED_RUNS
+from deniable.cluster.cluster import Cluster
 
 SESSION_SECONDS = 10  # without a heartbeat, after which a worker's partitions move on
 BUFFERED_EVENTS = 2  # one event is a partition's share of a fetch: at most FETCH_BYTES, or one pack

@@ -6,13 +6,13 @@ Rule: no retry fixes a failed check. The worker ends with the remedy before it c
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.row_keys import Key, Window
-from aggregator.records.known_texts import KnownTexts, decode_known_texts
-from aggregator.topics.names import Topics
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.row_keys import Key, Window
+from deniable.aggregator.records.known_texts import KnownTexts, decode_known_texts
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.topic_names import Topics
 
 _ANEW = (
     "To start again, set another kafka.topic_prefix; or delete all topics of this one and run deniable "

@@ -20,12 +20,12 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import OffsetAndMetadata
 
-from aggregator.ledger import row_keys
-from aggregator.partition.timing import DEFAULT, PartitionTiming
-from aggregator.topics.names import Topics
-from aggregator.topics.partition_reader import RowReader, fold
-from aggregator.topics.transaction_batches import Outgoing, TransactionBatches
-from producers.transport.cluster import Cluster
+from deniable.aggregator.ledger import row_keys
+from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
+from deniable.aggregator.topics.transaction_batches import Outgoing, TransactionBatches
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.partition_reader import RowReader, fold
+from deniable.protocol.topic_names import Topics
 
 TRANSACTION_MILLISECONDS = 300_000  # successors do not wait for it: they abort an open transaction first
 BATCH_BYTES = 512 * 1024  # a batch with one page over this size still fits into Kafka's 1 MiB

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from aggregator.deployment import Deployment
-from aggregator.estimation.estimator import Estimator
-from aggregator.estimation.former_windows import former_windows
-from aggregator.estimation.growing import GrowingTexts, first_needed
-from aggregator.estimation.lost_windows import LostWindows
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import PackOutcomes
-from aggregator.ledger.runs.run import Run
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.checkpoint import compose, take
-from aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
-from aggregator.partition.fetching.offset_chain import OffsetChain
-from aggregator.partition.ledger_checks import (
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.estimation.former_windows import former_windows
+from deniable.aggregator.estimation.growing import GrowingTexts, first_needed
+from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.outcomes import PackOutcomes
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.checkpoint import compose, take
+from deniable.aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
+from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.ledger_checks import (
     check_partition,
     decoded,
     known_texts,
@@ -31,11 +31,11 @@ from aggregator.partition.ledger_checks import (
     published,
     restored,
 )
-from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
-from aggregator.partition.readiness import Readiness
-from aggregator.partition.timing import DEFAULT, PartitionTiming
-from aggregator.records.known_texts import KnownTexts
-from aggregator.topics.partition_reader import RowReader
+from deniable.aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
+from deniable.aggregator.partition.readiness import Readiness
+from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
+from deniable.aggregator.records.known_texts import KnownTexts
+from deniable.cluster.reading.partition_reader import RowReader
 
 CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
 

@@ -7,9 +7,9 @@ import time
 
 import structlog
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.failures import why
-from aggregator.partition.timing import DEFAULT, PartitionTiming
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.failures import why
+from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 
 log = structlog.get_logger()
 

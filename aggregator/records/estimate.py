@@ -2,7 +2,7 @@
 
 import msgspec
 
-from producers import wire
+from deniable.protocol import wire
 
 RECORD_VERSION = 1
 SETTLE_SECONDS = 15  # at most, from a window's close to its final estimate, in normal operation

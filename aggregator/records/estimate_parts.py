@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from aggregator.records.estimate import ConditionalShares, EstimateRecord, PairRecord
+from deniable.aggregator.records.estimate import ConditionalShares, EstimateRecord, PairRecord
 
 MOST_UNFINISHED = 16  # an estimate whose first parts were not read never becomes whole
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from aggregator.records.estimate import RECORD_VERSION, EstimateRecord
-from producers import wire
+from deniable.aggregator.records.estimate import RECORD_VERSION, EstimateRecord
+from deniable.protocol import wire
 
 PATH = Path(__file__).with_name("estimate.schema.json")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.row_values import RowError, narrowest
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
+from deniable.aggregator.ledger.row_values import RowError, narrowest
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
 
 VERSION = 1
 # At most 256 KiB of 64-bit counters, beside 512 KiB of cohort sizes: a page stays below Kafka's 1 MiB.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from aggregator.ledger.row_values import ROW_VERSION, RowError
+from deniable.aggregator.ledger.row_values import ROW_VERSION, RowError
 
 #: Figure of an estimate's diagnostics: texts that growing has found, and the estimate lists.
 FOUND_TEXTS = "found_texts"

@@ -12,10 +12,10 @@ from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError as PlainKafkaError
 
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
-from producers.transport.publication import PARTITION, Publication, encode_publication, publication_of
-from producers.transport.publication_reader import PublicationReader, UnreadableError
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.publication_reader import PublicationReader, UnreadableError
+from deniable.estimators.collection import Collection
+from deniable.protocol.publication import PARTITION, Publication, encode_publication, publication_of
 
 PAUSE_SECONDS = 60.0  # between two comparisons of the topic with the collection file
 WAIT_SECONDS = 1.0  # between two questions whether the worker counts

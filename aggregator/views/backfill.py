@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator.records.estimate import EstimateRecord
-from aggregator.topics.consumer import assigned_consumer
-from aggregator.topics.partition_reader import POLL_MILLISECONDS, RECORDS_PER_POLL, KafkaRecord
-from aggregator.views.latest_estimates import LatestEstimates
-from producers.transport.cluster import Cluster
-from producers.wire import EARLY_SECONDS
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.consumer import assigned_consumer
+from deniable.cluster.reading.partition_reader import POLL_MILLISECONDS, RECORDS_PER_POLL, KafkaRecord
+from deniable.protocol.wire import EARLY_SECONDS
 
 FIRST_SECONDS = 60.0
 

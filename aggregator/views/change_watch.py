@@ -12,18 +12,18 @@ from typing import Literal, NamedTuple
 
 import structlog
 
-from aggregator.history.periods import Period
-from aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor
-from aggregator.history.window_reader import most_windows, read_windows
-from aggregator.history.window_shares import WindowShares, shares_of_counts, shares_of_record
-from aggregator.metrics.definitions import CHANGE_WINDOWS, MOST_WATCHED
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.share_change import ShareChange
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
-from producers.transport.cluster import Cluster
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor
+from deniable.aggregator.history.window_reader import most_windows, read_windows
+from deniable.aggregator.history.window_shares import WindowShares, shares_of_counts, shares_of_record
+from deniable.aggregator.metrics.definitions import CHANGE_WINDOWS, MOST_WATCHED
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.cluster.cluster import Cluster
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.protocol.topic_names import Topics
 
 LOOK_SECONDS = 1.0
 EPOCHS = 3

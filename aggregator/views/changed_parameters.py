@@ -10,10 +10,10 @@ from math import inf, nan
 import numpy as np
 from msgspec.structs import replace
 
-from aggregator.history.inverse_variance import join_shares
-from aggregator.records.estimate import EstimateRecord
-from estimators.collection import ANY_TEXT, Collection
-from estimators.mechanisms.directed_rounding import rounded_up_short
+from deniable.aggregator.history.inverse_variance import join_shares
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 
 NAMES_SHOWN = 5
 TEXTS = ("rappor", "local-hash", "local-hash-longitudinal", "prefix-tree")  # mechanisms of any text

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
-from aggregator.views.changed_parameters import difference_of, joined, why_not_comparable
-from aggregator.views.latest_estimates import LatestEstimates
-from estimators.collection import Collection
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from deniable.aggregator.views.changed_parameters import difference_of, joined, why_not_comparable
+from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.estimators.collection import Collection
 
 WINDOWS = 60
 BYTES = 8 * 2**20  # of a collection's records; the newest is always kept

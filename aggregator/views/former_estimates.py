@@ -15,15 +15,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from aggregator.history.periods import Period
-from aggregator.records.estimate import EstimateRecord, decode_estimate
-from aggregator.records.estimate_parts import Parts
-from aggregator.topics.names import Topics
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, records_since
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.errors import DeniableError
-from producers.transport.cluster import Cluster
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
+from deniable.aggregator.records.estimate_parts import Parts
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS, records_since
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.topic_names import Topics
 
 MOST_SHARES = 1 << 22  # of all windows together: 96 MiB
 HEAD_BYTES = 256  # hold all fields up to `final`; within a text, their quotes are escaped

@@ -10,20 +10,20 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from aggregator.history.inverse_variance import join_shares, weights_of
-from aggregator.history.rollup import RollUpRecord
-from aggregator.history.share_sequences import ALPHA
-from aggregator.history.window_reader import Joined
-from aggregator.history.window_shares import repeats_noise
-from aggregator.records.history_part import HistoryPart
-from aggregator.views.changed_parameters import difference_of, why_not_comparable
-from aggregator.views.former_estimates import FormerDefinition
-from aggregator.views.so_far_parts import FRESH, Part, part_of_counts, part_of_estimates
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.confidence_sequence import around, sequence_of_parts
-from estimators.rollup.overlap import RollUp
+from deniable.aggregator.history.inverse_variance import join_shares, weights_of
+from deniable.aggregator.history.rollup import RollUpRecord
+from deniable.aggregator.history.share_sequences import ALPHA
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.history.window_shares import repeats_noise
+from deniable.aggregator.records.history_part import HistoryPart
+from deniable.aggregator.views.changed_parameters import difference_of, why_not_comparable
+from deniable.aggregator.views.former_estimates import FormerDefinition
+from deniable.aggregator.views.so_far_parts import FRESH, Part, part_of_counts, part_of_estimates
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.confidence_sequence import around, sequence_of_parts
+from deniable.estimators.rollup.overlap import RollUp
 
 VALUES = 2000  # of an answer, the largest
 

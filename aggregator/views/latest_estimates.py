@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 import msgspec
 from aiokafka import TopicPartition
 
-from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, decode_estimate
-from aggregator.topics.consumer import assigned_consumer
-from aggregator.topics.foreign_records import ForeignRecords
-from aggregator.topics.partition_reader import KafkaRecord
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, decode_estimate
+from deniable.aggregator.topics.foreign_records import ForeignRecords
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.consumer import assigned_consumer
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.estimators.collection import Collection
 
 TAIL_RECORDS = 500  # in each partition, read before following
 POLL_MILLISECONDS = 1000

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.history.period_shares import shares_of_roll_up
-from aggregator.history.share_sequences import ALPHA
-from aggregator.history.window_reader import Joined
-from aggregator.views.former_estimates import FormerDefinition, WindowFigures
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.intervals.confidence_sequence import quantiles_of_any
-from estimators.rollup.overlap import RollUp
+from deniable.aggregator.history.period_shares import shares_of_roll_up
+from deniable.aggregator.history.share_sequences import ALPHA
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.views.former_estimates import FormerDefinition, WindowFigures
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.intervals.confidence_sequence import quantiles_of_any
+from deniable.estimators.rollup.overlap import RollUp
 
 FRESH = ("k-rr", "k-rr-pair", "one-hot-pair", "local-hash")  # mechanisms that draw noise anew for each report
 ALIKE = ("rappor", "local-hash-longitudinal")  # whose errors of misfit or collisions are alike in all parts

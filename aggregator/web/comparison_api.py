@@ -9,11 +9,11 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 
-from aggregator.history.periods import Period, period_of
-from aggregator.history.window_reader import Joined
-from aggregator.web.estimates_api import unfit
-from aggregator.web.past_windows import PastWindows, refusal, with_hint
-from estimators.collection import Collection
+from deniable.aggregator.history.periods import Period, period_of
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.web.estimates_api import unfit
+from deniable.aggregator.web.past_windows import PastWindows, refusal, with_hint
+from deniable.estimators.collection import Collection
 
 PARAMETERS = ("collection", "between", "and", "rate")
 DEFAULT_RATE = 0.05

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import web
 
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web.what_if import plan
-from estimators.collection import Collection
-from estimators.planning import LARGEST_REPORTS
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web.what_if import plan
+from deniable.estimators.collection import Collection
+from deniable.estimators.planning import LARGEST_REPORTS
 
 WHOLE = re.compile(r"[0-9]{1,19}")
 

@@ -10,16 +10,16 @@ from math import isfinite
 
 import msgspec
 
-from aggregator.deployment import ClientLimits
-from aggregator.history.window_shares import units_of
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.share_change import ShareChange
-from aggregator.views.change_watch import unwatched
-from aggregator.views.estimate_history import WINDOWS, EstimateHistory
-from aggregator.web.event_feed import EventFeed
-from aggregator.web.timing import DEFAULT, WebTiming
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.prefix_tree import longest_of
+from deniable.aggregator.deployment import ClientLimits
+from deniable.aggregator.history.window_shares import units_of
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.views.change_watch import unwatched
+from deniable.aggregator.views.estimate_history import WINDOWS, EstimateHistory
+from deniable.aggregator.web.event_feed import EventFeed
+from deniable.aggregator.web.timing import DEFAULT, WebTiming
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.prefix_tree import longest_of
 
 
 class PageFeed:

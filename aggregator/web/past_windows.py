@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from aiohttp import web
 from aiokafka.errors import KafkaError
 
-from aggregator.deployment import Deployment
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined, join_windows
-from aggregator.web.estimates_api import refused
-from aggregator.web.timing import DEFAULT, WebTiming
-from estimators.collection import Collection
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined, join_windows
+from deniable.aggregator.web.estimates_api import refused
+from deniable.aggregator.web.timing import DEFAULT, WebTiming
+from deniable.estimators.collection import Collection
+from deniable.estimators.errors import DeniableError
 
 MOST_WINDOWS = 45_000  # a month of minutes
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from aggregator.web.estimates_api import json_response
+from deniable.aggregator.web.estimates_api import json_response
 
 
 class Probes:

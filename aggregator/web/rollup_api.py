@@ -7,14 +7,18 @@ import msgspec
 from aiohttp import web
 from aiokafka.errors import KafkaError
 
-from aggregator.history.periods import Period, period_of
-from aggregator.history.rollup import coverage_of, record_of, roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.views.former_estimates import FormerEstimates, TooManySharesError, read_former_estimates
-from aggregator.views.joined_so_far import RollUpAcrossChanges, SharesAcrossChanges, join_so_far
-from aggregator.web.past_windows import PastWindows, refusal, with_hint
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.periods import Period, period_of
+from deniable.aggregator.history.rollup import coverage_of, record_of, roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.views.former_estimates import (
+    FormerEstimates,
+    TooManySharesError,
+    read_former_estimates,
+)
+from deniable.aggregator.views.joined_so_far import RollUpAcrossChanges, SharesAcrossChanges, join_so_far
+from deniable.aggregator.web.past_windows import PastWindows, refusal, with_hint
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 PARAMETERS = ("collection", "from", "to")
 FORMER = ("former", "estimates")

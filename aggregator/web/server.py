@@ -13,17 +13,17 @@ from types import MappingProxyType
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from aggregator.deployment import ClientLimits
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web.estimates_api import EstimatesApi, json_response
-from aggregator.web.origin_check import HOST, add_headers, origin_check
-from aggregator.web.page_events import PageFeed, about
-from aggregator.web.probes import Probes
-from aggregator.web.server_sent_events import EventStreams
-from aggregator.web.timing import DEFAULT, WebTiming
-from estimators.collection import Collection
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import ClientLimits
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web.estimates_api import EstimatesApi, json_response
+from deniable.aggregator.web.origin_check import HOST, add_headers, origin_check
+from deniable.aggregator.web.page_events import PageFeed, about
+from deniable.aggregator.web.probes import Probes
+from deniable.aggregator.web.server_sent_events import EventStreams
+from deniable.aggregator.web.timing import DEFAULT, WebTiming
+from deniable.estimators.collection import Collection
+from deniable.estimators.errors import DeniableError
 
 PAGE = Path(__file__).with_name("page")
 #: Files of the page by path; its rooms are folders.

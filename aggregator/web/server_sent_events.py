@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from aiohttp import web
 
-from aggregator.web.estimates_api import refused, unfit
-from aggregator.web.event_feed import EventFeed, Frame, FrameKey, frame
-from aggregator.web.timing import DEFAULT, WebTiming
+from deniable.aggregator.web.estimates_api import refused, unfit
+from deniable.aggregator.web.event_feed import EventFeed, Frame, FrameKey, frame
+from deniable.aggregator.web.timing import DEFAULT, WebTiming
 
 MOST_STREAMS = 64
 CHUNK_BYTES = 1 << 16

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import msgspec
 
-from estimators.collection import Collection
-from estimators.mechanisms.mechanism import Mechanism, at_epsilon, epsilon_range
-from estimators.planning import expected_std_error, smallest_detectable
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.mechanism import Mechanism, at_epsilon, epsilon_range
+from deniable.estimators.planning import expected_std_error, smallest_detectable
 
 STEPS = 48  # of epsilon, each larger by the same factor
 PLANS_KEPT = 256

@@ -6,11 +6,11 @@ clients who can answer, and with them what a share is a share of.
 
 from typing import NamedTuple
 
-from estimators.collection import ANY_TEXT, Collection
-from estimators.mechanisms.directed_rounding import rounded_up_short
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 NAMES_SHOWN = 10
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import msgspec
 
-from aggregator.history.periods import iso, number_of
-from aggregator.history.rollup import WindowCoverage
-from aggregator.records.estimate import NumberMean
-from aggregator.records.history_part import HistoryPart
-from analysis.errors import arrow
-from analysis.tables.arrow_table import ArrowTable
-from estimators.mechanisms.directed_rounding import rounded_up_short
+from deniable.aggregator.history.periods import iso
+from deniable.aggregator.history.rollup import WindowCoverage
+from deniable.aggregator.records.estimate import NumberMean
+from deniable.aggregator.records.history_part import HistoryPart
+from deniable.analysis.errors import arrow
+from deniable.analysis.tables.arrow_table import ArrowTable
+from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
+from deniable.protocol.words import number_of
 
 JOINED_VERSION = 1
 

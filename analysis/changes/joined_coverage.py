@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from aggregator.history.periods import Period, merged
-from aggregator.history.rollup import WindowCoverage
-from aggregator.history.window_reader import Joined
-from estimators.collection import Collection
+from deniable.aggregator.history.periods import Period, merged
+from deniable.aggregator.history.rollup import WindowCoverage
+from deniable.aggregator.history.window_reader import Joined
+from deniable.estimators.collection import Collection
 
 
 def joined_coverage(

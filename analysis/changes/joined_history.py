@@ -9,22 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.history.inverse_variance import WeightedShares, join_shares
-from aggregator.history.period_shares import PeriodShares
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import NumberMean
-from aggregator.records.history_part import HistoryPart
-from analysis.changes.comparability import DefinitionChange, change_between, sentence_of
-from analysis.changes.history_record import JOINED_VERSION, JoinedHistoryRecord
-from analysis.changes.joined_coverage import joined_coverage
-from analysis.comparison import JoinedPeriod, period_shares
-from analysis.errors import AnalysisError
-from analysis.tables.estimate_table import OTHER
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.inverse_variance import WeightedShares, join_shares
+from deniable.aggregator.history.period_shares import PeriodShares
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import NumberMean
+from deniable.aggregator.records.history_part import HistoryPart
+from deniable.analysis.changes.comparability import DefinitionChange, change_between, sentence_of
+from deniable.analysis.changes.history_record import JOINED_VERSION, JoinedHistoryRecord
+from deniable.analysis.changes.joined_coverage import joined_coverage
+from deniable.analysis.comparison import JoinedPeriod, period_shares
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.tables.estimate_table import OTHER
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 class Definition(NamedTuple):

@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from analysis.errors import WrongArgumentError
+from deniable.analysis.errors import WrongArgumentError
 
 SCHEME = "s3://"
 #: Variables that obstore takes the endpoint from, in capitals or not after AWS_.

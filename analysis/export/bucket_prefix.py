@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import uuid4
 
-from analysis.errors import AnalysisError, arrow, needed
-from analysis.export.bucket_address import SCHEME, bucket_and_prefix, check_endpoints
-from analysis.export.store_errors import reason_of
-from analysis.tables.file_formats import read_table, write_table
+from deniable.analysis.errors import AnalysisError, arrow, needed
+from deniable.analysis.export.bucket_address import SCHEME, bucket_and_prefix, check_endpoints
+from deniable.analysis.export.store_errors import reason_of
+from deniable.analysis.tables.file_formats import read_table, write_table
 
 EXPORTER = "exporter"
 FILES = "collection=*/day=*/*"

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from analysis.errors import AnalysisError, arrow
-from analysis.export.layout import ExportFile, day_folder, files_of, span_of
-from analysis.export.place import ExportPlace
-from analysis.tables.revisions import TableRevision, TableWindow, revisions_of, without
-from estimators.collection import Collection
+from deniable.analysis.errors import AnalysisError, arrow
+from deniable.analysis.export.layout import ExportFile, day_folder, files_of, span_of
+from deniable.analysis.export.place import ExportPlace
+from deniable.analysis.tables.revisions import TableRevision, TableWindow, revisions_of, without
+from deniable.estimators.collection import Collection
 
 NOTHING: Mapping[TableWindow, TableRevision] = MappingProxyType({})
 

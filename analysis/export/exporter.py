@@ -11,20 +11,20 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Protocol
 
-from aggregator.history.periods import Period
-from aggregator.ledger.row_values import RowError
-from aggregator.records.final_window import PageRun, decode_page, join_pages
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
-from aggregator.topics.partition_reader import KafkaRecord
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS
-from analysis.export.day_files import DayFiles
-from analysis.sources.following import fetched_since
-from analysis.sources.newest import NewestEstimates
-from analysis.sources.topic import filter_of
-from analysis.tables.window_table import window_table
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.records.final_window import PageRun, decode_page, join_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.export.day_files import DayFiles
+from deniable.analysis.sources.following import fetched_since
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.sources.topic import filter_of
+from deniable.analysis.tables.window_table import window_table
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
 
 FLUSH_BYTES = 64 << 20
 FLUSH_SECONDS = 5.0  # between two merges of a run that follows, if not so many bytes come

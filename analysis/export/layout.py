@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote
 
-from analysis.errors import AnalysisError
-from analysis.export.place import ExportPlace
-from analysis.periods import DAY_SECONDS, moment_of
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.export.place import ExportPlace
+from deniable.analysis.periods import DAY_SECONDS, moment_of
 
 KINDS = ("estimates", "windows")
 MOST_WINDOWS = 1440

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import AnalysisError
-from analysis.tables.export_state import state_folder
-from analysis.tables.file_formats import read_table, write_table
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.tables.export_state import state_folder
+from deniable.analysis.tables.file_formats import read_table, write_table
 
 UNFINISHED = ".unfinished"
 

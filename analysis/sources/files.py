@@ -10,15 +10,15 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from aggregator.history.periods import Period
-from analysis.arguments import check_type
-from analysis.errors import AnalysisError, WrongArgumentError, arrow
-from analysis.sources.left_out import HeldSpan, joined_span, warn, warn_of_names
-from analysis.sources.newest import NewestEstimates
-from analysis.sources.topic import EstimateFilter
-from analysis.tables.export_state import state_folder
-from analysis.tables.file_formats import FORMATS, read_table
-from analysis.tables.revisions import newest_of, revisions_of
+from deniable.aggregator.history.periods import Period
+from deniable.analysis.arguments import check_type
+from deniable.analysis.errors import AnalysisError, WrongArgumentError, arrow
+from deniable.analysis.sources.left_out import HeldSpan, joined_span, warn, warn_of_names
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.sources.topic import EstimateFilter
+from deniable.analysis.tables.export_state import state_folder
+from deniable.analysis.tables.file_formats import FORMATS, read_table
+from deniable.analysis.tables.revisions import newest_of, revisions_of
 
 LINES = (".jsonl", ".ndjson", ".json")
 ENDINGS = (*(f".{each}" for each in FORMATS), *LINES)

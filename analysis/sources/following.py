@@ -7,14 +7,14 @@ from typing import NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from aggregator.topics.consumer import assigned_consumer
-from aggregator.topics.partition_reader import (
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.consumer import assigned_consumer
+from deniable.cluster.reading.partition_reader import (
     POLL_MILLISECONDS,
     RECORDS_PER_POLL,
     SILENCE_SECONDS,
     KafkaRecord,
 )
-from producers.transport.cluster import Cluster
 
 
 class Fetched(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from aggregator.records.estimate import RECORD_VERSION, Other
+from deniable.aggregator.records.estimate import RECORD_VERSION, Other
 
 LARGEST_INTEGER = 2**63 - 1
 LATEST_SECONDS = 253_402_300_799  # a timestamp column holds no more

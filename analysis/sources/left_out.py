@@ -11,10 +11,11 @@ import warnings
 from collections.abc import Mapping, Set
 from typing import NamedTuple
 
-from aggregator.history.periods import LATEST, Period, iso, number_of
+from deniable.aggregator.history.periods import LATEST, Period, iso
+from deniable.protocol.words import number_of
 
 NAMES_SHOWN = 20
-OUR_ROOMS = ("analysis", "deploy")
+OURS = "deniable."
 
 
 class HeldSpan(NamedTuple):
@@ -53,7 +54,7 @@ def joined_span(spans: "list[HeldSpan | None]") -> HeldSpan | None:
 def warn(text: str) -> None:
     """Warn at the line of the analyst's program that called us."""
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] in OUR_ROOMS:
+    while frame is not None and frame.f_globals["__name__"].startswith(OURS):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, stacklevel=level)
 

@@ -11,10 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import arrow
-from analysis.sources.json_columns import NUMBERS, OPTIONAL, EstimateBatch, EstimateHead, Labels, batch_of
-from analysis.tables.estimate_table import OTHER, estimate_schema, repeated_text
-from analysis.tables.revisions import TableRevision, TableWindow
+from deniable.analysis.errors import arrow
+from deniable.analysis.sources.json_columns import (
+    NUMBERS,
+    OPTIONAL,
+    EstimateBatch,
+    EstimateHead,
+    Labels,
+    batch_of,
+)
+from deniable.analysis.tables.estimate_table import OTHER, estimate_schema, repeated_text
+from deniable.analysis.tables.revisions import TableRevision, TableWindow
 
 BATCH_BYTES = 8 << 20
 MICROSECONDS = 1_000_000

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from aggregator.history.periods import Period
-from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
-from aggregator.topics.names import Topics
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS, kept_since, records_since
-from analysis.sources.left_out import HeldSpan, joined_span
-from analysis.sources.newest import NewestEstimates
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
-from producers.wire import EARLY_SECONDS
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from deniable.analysis.sources.left_out import HeldSpan, joined_span
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS, kept_since, records_since
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
+from deniable.protocol.wire import EARLY_SECONDS
 
 FETCHES_BYTES = 16 << 20
 HEAD = re.compile(

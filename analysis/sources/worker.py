@@ -9,10 +9,10 @@ from urllib.request import urlopen
 
 import msgspec
 
-from analysis.arguments import check_type
-from analysis.errors import AnalysisError, WrongArgumentError
-from analysis.sources.newest import NewestEstimates
-from analysis.sources.topic import EstimateFilter
+from deniable.analysis.arguments import check_type
+from deniable.analysis.errors import AnalysisError, WrongArgumentError
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.sources.topic import EstimateFilter
 
 SECONDS = 30
 MOST_BYTES = 1000  # of an answer that is an error

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import wraps
 from typing import Any
 
-from analysis.errors import AnalysisError, arrow, needed
+from deniable.analysis.errors import AnalysisError, arrow, needed
 
 #: Columns that have a value in every row of what we write.
 ALWAYS = ("collection", "fingerprint", "window_start", "window_end", "revision", "final", "packs", "reports")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.errors import arrow
+from deniable.analysis.errors import arrow
 
 #: The name of the row of all reports in none of the values, which has `is_other`.
 OTHER = "(other)"

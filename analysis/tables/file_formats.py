@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from analysis.errors import AnalysisError, arrow
-from analysis.tables.arrow_table import checked_columns
+from deniable.analysis.errors import AnalysisError, arrow
+from deniable.analysis.tables.arrow_table import checked_columns
 
 FORMATS = ("parquet", "csv")
 MOST_BLOCK = 2**31 - 1

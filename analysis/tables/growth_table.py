@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from aggregator.history.growth import GrowthRecord
-from analysis.errors import arrow
-from analysis.tables.arrow_table import ArrowTable
+from deniable.aggregator.history.growth import GrowthRecord
+from deniable.analysis.errors import arrow
+from deniable.analysis.tables.arrow_table import ArrowTable
 
 NUMBERS = ("frequency", "low", "high", "std_error")
 FLAGS = ("significant", "whole")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import arrow
+from deniable.analysis.errors import arrow
 
 TableWindow = tuple[str, int]  # fingerprint, and start in microseconds
 TableRevision = tuple[int, bool]

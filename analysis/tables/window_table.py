@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.records.window_counts import WindowCounts
-from analysis.errors import AnalysisError, arrow
-from estimators.collection import Collection
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.errors import AnalysisError, arrow
+from deniable.estimators.collection import Collection
 
 
 def window_schema() -> Any:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bench.aggregator.results import ResultRow, keep
 from bench.estimators.populations import round_to_counts, zipf_shares
-from estimators.decoding.bloom import decode
-from estimators.decoding.design import bloom_design
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.mechanisms.rappor import Rappor
 
 CANDIDATES = (100, 1000, 10_000, 100_000)
 REPORTS = 1_000_000

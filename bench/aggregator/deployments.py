@@ -10,12 +10,12 @@ from aiokafka import AIOKafkaProducer
 from kafka import KafkaAdminClient, KafkaProducer
 
 from bench.aggregator.packs import packs_of
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration, load
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers import wire
-from producers.transport.connection import BATCH_BYTES
+from deniable.config.file import Configuration, load
+from deniable.deploy.cluster.topics.setup import create
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.transport.connection import BATCH_BYTES
+from deniable.protocol import wire
 
 HEAD = (
     "revision: 1\n"

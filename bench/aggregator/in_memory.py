@@ -16,20 +16,20 @@ import click
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import TopicPartition
 
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import PackOutcomes
-from aggregator.ledger.runs.run import Run
-from aggregator.partition.faust_app import COUNTED_RECORDS, FETCH_BYTES
-from aggregator.partition.fetching.freed_memory import keep_freed_memory
-from aggregator.partition.fetching.run_fetching import PartitionRuns
 from bench.aggregator.deployments import payload_of
 from bench.aggregator.packs import packs_of
 from bench.aggregator.results import ResultRow, keep
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor import Rappor
-from producers.transport.connection import BATCH_BYTES
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.outcomes import PackOutcomes
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.faust_app import COUNTED_RECORDS, FETCH_BYTES
+from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memory
+from deniable.aggregator.partition.fetching.run_fetching import PartitionRuns
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.transport.connection import BATCH_BYTES
 
 ROUNDS = 7
 BYTES = 16 * 2**20  # of records in a case

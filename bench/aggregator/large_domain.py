@@ -15,9 +15,9 @@ from kafka import KafkaProducer
 from bench.aggregator.deployments import configure, payload_of, send
 from bench.aggregator.results import ResultRow, keep
 from bench.aggregator.throughput import COUNTED, longest_delay, memory_mib, metrics_of, value_of
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import spawn, stop
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import spawn, stop
 
 ENTRY = (
     "  - {{name: c{number}, mechanism: k-rr, size: 1400000, other: false, epsilon: 4.0,\n"
@@ -44,7 +44,7 @@ def main() -> None:
         log, stopped = Path(name, "worker.log"), threading.Event()
         file = str(configuration.path)
         worker = spawn(
-            [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"], log
+            [sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"], log
         )
         feeder = threading.Thread(target=feed, args=(configuration, stopped), daemon=True)
         try:

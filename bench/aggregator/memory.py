@@ -15,8 +15,8 @@ from kafka import KafkaProducer
 from bench.aggregator.deployments import RAPPOR_128, configure, payload_of, send
 from bench.aggregator.results import ResultRow, keep
 from bench.aggregator.throughput import COUNTED, KRR, memory_mib, metrics_of, value_of
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import spawn, stop
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import spawn, stop
 
 REPORTS = 100
 REST_SECONDS = 10.0  # until everything is published, estimated and exported
@@ -45,7 +45,7 @@ def measure(case: MemoryCase, folder: Path, servers: str, prefix: str) -> Result
     configuration = configure(folder, servers, prefix, case.collections, case.entry)
     partitions, log = configuration.kafka.partitions, folder / f"{prefix}worker.log"
     file = str(configuration.path)
-    worker = spawn([sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"], log)
+    worker = spawn([sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"], log)
     try:
         next(text for _, text in metrics_of(log) if text.count("deniable_position_records{") == partitions)
         time.sleep(REST_SECONDS)

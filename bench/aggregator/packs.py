@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from crc32c import crc32c
 
-from estimators.collection import Collection
-from producers import wire
+from deniable.estimators.collection import Collection
+from deniable.protocol import wire
 
 _MAGIC = int.from_bytes(wire.MAGIC, "little")
 

@@ -20,9 +20,9 @@ import click
 
 from bench.aggregator.deployments import RAPPOR_128, bytes_on_disk, configure, fill
 from bench.aggregator.results import ResultRow, keep
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, spawn, stop
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, spawn, stop
 
 WAIT_SECONDS = 300.0
 LEAST_SECONDS = 1.0  # a worker stores its counts twice a second
@@ -80,7 +80,7 @@ def measure(configuration: Configuration, folder: Path, packs: int) -> Throughpu
     """Start a worker and follow its stored counts to the end of the log."""
     log = folder / f"{configuration.kafka.topic_prefix}worker.log"
     file = str(configuration.path)
-    worker = spawn([sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"], log)
+    worker = spawn([sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"], log)
     try:
         stored: list[tuple[float, float, float]] = []
         text = ""

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from bench.comparison.timing.contestant import ROOT
-from deploy.broker.child_processes import spawn, stop
+from deniable.deploy.broker.child_processes import spawn, stop
 
 FOLDER = ROOT / ".peers"
 PYTHON = FOLDER / "bin" / "python"

@@ -20,20 +20,20 @@ from typing import Any
 import click
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-import producers
 from bench.aggregator.results import ResultRow
-from edge.collection_list import collection_list
-from edge.signing_key import SigningKey
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.budget.allowance import Allowance
+from deniable import producers
+from deniable.config.settings.allowance import Allowance
+from deniable.edge.collection_list import collection_list
+from deniable.edge.signing_key import SigningKey
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 ROUNDS = 3
 MANY = 10_000  # reports in Node, in less than a second

@@ -30,10 +30,10 @@ from kafka.admin import NewTopic
 from bench.aggregator.results import ResultRow
 from bench.aggregator.throughput import cpu_seconds
 from bench.devices.load import Target
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, deniable_command, spawn, stop
-from deploy.broker.ports import free_port
-from deploy.config.file import Configuration, load
+from deniable.config.file import Configuration, load
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, deniable_command, spawn, stop
+from deniable.deploy.broker.ports import free_port
 
 ROUNDS = 3
 SECONDS = 8.0

@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 import uvloop
 
-from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
+from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
 
 POOL = 20_000  # uploads with ids of their own, sent in turn
 

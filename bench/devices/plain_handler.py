@@ -12,8 +12,8 @@ import uvloop
 from aiohttp import web
 from aiokafka import AIOKafkaProducer
 
-from producers.transport.uploads.upload import UploadError, decode_upload
-from producers.wire import partition_of
+from deniable.protocol.uploads.upload import UploadError, decode_upload
+from deniable.protocol.wire import partition_of
 
 
 async def serve(servers: str, topic: str, partitions: int, port: int, fingerprint: int) -> None:

@@ -18,17 +18,18 @@ from kafka import KafkaProducer
 
 from bench.aggregator.results import ResultRow
 from bench.aggregator.throughput import cpu_seconds, memory_mib, metrics_of, value_of
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, deniable_command, spawn, stop
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration, load
-from deploy.config.relay_secret import relay_keys
-from deploy.services.relay.relay_config import relay_config
-from estimators.collection import Collection
-from producers import wire
-from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import CRC_BYTES, Upload, UploadGroup, encode_upload
-from relay.control import encode_settings
+from deniable.config.file import Configuration, load
+from deniable.config.relay_secret import relay_secret
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, deniable_command, spawn, stop
+from deniable.deploy.cluster.topics.setup import create
+from deniable.deploy.services.relay.relay_config import relay_config
+from deniable.estimators.collection import Collection
+from deniable.protocol import wire
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.upload import CRC_BYTES, Upload, UploadGroup, encode_upload
+from deniable.relay.control import encode_settings
+from deniable.relay.keys import RelayKeys
 
 FRAME_UPLOADS = 256
 UPLOADS = "deniable_relay_uploads_total"
@@ -79,7 +80,7 @@ def rows() -> list[ResultRow]:
 
 def fill(configuration: Configuration, case: RelayCase) -> None:
     """Append settings, then full frames of uploads with random ids, spread over all partitions."""
-    topics, keys = configuration.topics, relay_keys(configuration)
+    topics, keys = configuration.topics, RelayKeys(relay_secret(configuration))
     settings = relay_config(configuration, keys).settings
     words = np.random.default_rng()
     with KafkaProducer(

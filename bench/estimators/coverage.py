@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.populations import round_to_counts, zipf_shares
-from estimators.frequency.intervals.acceptance import LEVEL
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.frequency.intervals.acceptance import LEVEL
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 REPORTS = (100, 1000, 10_000, 1_000_000)
 VALUES = (10, 100, 1000)

@@ -14,9 +14,9 @@ import click
 import numpy as np
 
 from bench.estimators.populations import CANDIDATES, LISTED, fixed_counts, held_texts
-from estimators.arrays import FloatArray
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 #: With a million, collisions are a twelfth to nine tenths of the variance.

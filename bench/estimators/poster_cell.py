@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.populations import report_counts, zipf_shares
-from estimators.frequency.krr import inv, inv_n, inv_p, mle
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.krr import inv, inv_n, inv_p, mle
+from deniable.estimators.mechanisms.krr import KRR
 
 SEED = 1
 # Two figures within this share are a tie.

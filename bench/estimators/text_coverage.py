@@ -37,13 +37,13 @@ from bench.estimators.populations import (
     held_texts,
     texts_of,
 )
-from estimators.decoding.bloom import decode
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.frequency.estimate import QUANTILE_975, Estimate
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.frequency.estimate import QUANTILE_975, Estimate
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 
 REPORTS = (10_000, 100_000, 1_000_000)
 HASHED: dict[str, FunctionPool] = {

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.ledger.counting.bit_counting import count_bits
 from bench.estimators.populations import report_counts
-from estimators.mechanisms.hashing.bloom_filter import bloom_rows
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.randomization.randomizers import instantaneous, permanent
+from deniable.aggregator.ledger.counting.bit_counting import count_bits
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.randomization.randomizers import instantaneous, permanent
 
 KRR_FORGERS = ("target", "follows")
 RAPPOR_FORGERS = ("crude", "careful", "one-cohort", "follows")

@@ -24,20 +24,20 @@ from bench.poisoning.forgeries import (
     rappor_bias,
     rappor_window,
 )
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.bloom import decode
-from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.sandwich_errors import fit
-from estimators.detectors.forgery import (
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.design import bloom_design, even_column
+from deniable.estimators.decoding.sandwich_errors import fit
+from deniable.estimators.detectors.forgery import (
     change_p_value,
     change_p_values,
     cohort_p_value,
     impossible_p_values,
     popcount_p_value,
 )
-from estimators.frequency import krr as krr_estimate
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.frequency import krr as krr_estimate
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 VALUES = 20
 REPORTS = 100_000

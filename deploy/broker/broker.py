@@ -6,12 +6,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from deploy.broker.child_processes import Child, last_lines, signal_group, stop
-from deploy.broker.errors import BrokerError
-from deploy.broker.jars import fetch_jars, find_java
-from deploy.broker.locked_folder import HeldFolder
-from deploy.broker.ports import free_port, require_free
-from deploy.broker.process import LOG_NAME, format_once, run_broker, wait_until_it_answers, write_settings
+from deniable.deploy.broker.child_processes import Child, last_lines, signal_group, stop
+from deniable.deploy.broker.errors import BrokerError
+from deniable.deploy.broker.jars import fetch_jars, find_java
+from deniable.deploy.broker.locked_folder import HeldFolder
+from deniable.deploy.broker.ports import free_port, require_free
+from deniable.deploy.broker.process import (
+    LOG_NAME,
+    format_once,
+    run_broker,
+    wait_until_it_answers,
+    write_settings,
+)
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0

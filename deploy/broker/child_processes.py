@@ -61,7 +61,7 @@ def deniable_command(*arguments: str) -> list[str]:
 
     -P: without it Python would look for `deploy` in the working folder first, and run a user's deploy.py.
     """
-    return [sys.executable, "-P", "-m", "deploy", *arguments]
+    return [sys.executable, "-P", "-m", "deniable", *arguments]
 
 
 def signal_group(child: Child, number: signal.Signals) -> None:

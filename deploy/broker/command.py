@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from deploy.broker.broker import Broker
-from deploy.cli.options import Folder
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.cli.options import Folder
 
 
 @click.command()

@@ -1,6 +1,6 @@
 """Errors of the embedded broker, for the person at the terminal."""
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 
 class BrokerError(DeniableError, RuntimeError):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import structlog
 
-from deploy.broker.child_processes import last_lines, spawn, stop
-from deploy.broker.errors import BrokerError, ToolMissingError
-from deploy.broker.locked_folder import cache_folder, lock
+from deniable.deploy.broker.child_processes import last_lines, spawn, stop
+from deniable.deploy.broker.errors import BrokerError, ToolMissingError
+from deniable.deploy.broker.locked_folder import cache_folder, lock
 
 POM = Path(__file__).parent / "kafka" / "pom.xml"
 LEAST_JAVA = 17

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 
 class FolderError(DeniableError, RuntimeError):

@@ -4,7 +4,7 @@ import errno
 import secrets
 import socket
 
-from deploy.broker.errors import BrokerError
+from deniable.deploy.broker.errors import BrokerError
 
 # Below Linux's range of ports for outgoing connections (32768 and up): a client that keeps connecting to a
 # stopped broker's port in that range may get that very port, connect to itself and keep the broker from

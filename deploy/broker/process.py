@@ -15,8 +15,8 @@ from types import MappingProxyType
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from deploy.broker.child_processes import Child, last_lines, spawn, stop
-from deploy.broker.errors import BrokerError
+from deniable.deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deniable.deploy.broker.errors import BrokerError
 
 SETTINGS = Path(__file__).parent / "kafka"
 LOG_NAME = "broker.log"

@@ -5,89 +5,110 @@ from importlib import import_module
 
 import click
 
-from deploy.cli.extras import EXTRAS, extra_missing
-from deploy.cli.signals import handle
+from deniable.deploy.cli.extras import EXTRAS, extra_missing
+from deniable.deploy.cli.signals import handle
 
 #: By task: where each command is defined, and its line in `--help`.
 TASKS: dict[str, dict[str, tuple[str, str]]] = {
     "Try it": {
-        "init": ("deploy.start.init:init", "Write a collection file and a sample of events."),
+        "init": ("deniable.deploy.start.init:init", "Write a collection file and a sample of events."),
         "dev": (
-            "deploy.start.dev:dev",
+            "deniable.deploy.start.dev:dev",
             "Run Kafka, a worker, its page and what else the file asks for.",
         ),
-        "demo": ("deploy.demo.command:demo", "Stream a year of flights through an embedded Kafka."),
-        "broker": ("deploy.broker.command:broker", "Run a real Apache Kafka on this machine."),
+        "demo": ("deniable.deploy.demo.command:demo", "Stream a year of flights through an embedded Kafka."),
+        "broker": ("deniable.deploy.broker.command:broker", "Run a real Apache Kafka on this machine."),
     },
     "Set up": {
-        "check": ("deploy.offline.check:check", "Check the collection file and show what reports cost."),
+        "check": (
+            "deniable.deploy.offline.check:check",
+            "Check the collection file and show what reports cost.",
+        ),
         "plan": (
-            "deploy.offline.plan:plan_command",
+            "deniable.deploy.offline.plan:plan_command",
             "Compare mechanisms by error, before any report is sent.",
         ),
-        "account": ("deploy.offline.account:account", "Show what reports cost, or how many a budget allows."),
-        "topics": ("deploy.cluster.topics.command:topics", "Create or check topics and permissions."),
+        "account": (
+            "deniable.deploy.offline.account:account",
+            "Show what reports cost, or how many a budget allows.",
+        ),
+        "topics": (
+            "deniable.deploy.cluster.topics.command:topics",
+            "Create or check topics and permissions.",
+        ),
         "doctor": (
-            "deploy.cluster.doctor.command:doctor",
+            "deniable.deploy.cluster.doctor.command:doctor",
             "Find what is wrong between this machine and Kafka.",
         ),
     },
     "Send reports": {
         "produce": (
-            "deploy.produce.command:produce",
+            "deniable.deploy.produce.command:produce",
             "Randomize the values of a file or pipe and send reports.",
         ),
         "canary": (
-            "deploy.produce.canary_command:canary",
+            "deniable.deploy.produce.canary_command:canary",
             "Send values with a known distribution, to detect defects.",
         ),
-        "spent": ("deploy.offline.spent:spent", "Show how much of their budgets clients have spent."),
+        "spent": (
+            "deniable.deploy.offline.spent:spent",
+            "Show how much of their budgets clients have spent.",
+        ),
     },
     "Collect from devices": {
         "edge": (
-            "deploy.services.edge.command:edge",
+            "deniable.deploy.services.edge.command:edge",
             "Take uploads of devices over HTTP and write them to Kafka.",
         ),
     },
     "Count": {
         "aggregate": (
-            "deploy.services.aggregate.command:aggregate",
+            "deniable.deploy.services.aggregate.command:aggregate",
             "Run a worker: count reports, publish estimates, serve the page.",
         ),
         "relay": (
-            "deploy.services.relay.command:relay",
+            "deniable.deploy.services.relay.command:relay",
             "Run a relay: shuffle and pack what devices upload.",
         ),
         "ready": (
-            "deploy.services.aggregate.ready:ready",
+            "deniable.deploy.services.aggregate.ready:ready",
             "Ask a worker, relay, edge or producer whether it is ready.",
         ),
         "replay": (
-            "deploy.services.aggregate.replay:replay",
+            "deniable.deploy.services.aggregate.replay:replay",
             "Recount the log and compare with the stored counts.",
         ),
         "retire": (
-            "deploy.services.aggregate.retire:retire_command",
+            "deniable.deploy.services.aggregate.retire:retire_command",
             "End a collection that was removed from the file.",
         ),
     },
     "Read estimates": {
-        "watch": ("deploy.query.watch:watch", "Follow estimates, as a live table or as JSON lines."),
-        "rollup": ("deploy.query.rollup:rollup", "Estimate over a day or a month."),
+        "watch": ("deniable.deploy.query.watch:watch", "Follow estimates, as a live table or as JSON lines."),
+        "rollup": ("deniable.deploy.query.rollup:rollup", "Estimate over a day or a month."),
         "decode": (
-            "deploy.query.decoding.decode:decode",
+            "deniable.deploy.query.decoding.decode:decode",
             "Look for other strings in the past of a collection of any text.",
         ),
-        "compare": ("deploy.query.compare:compare", "Find which shares differ between two periods."),
-        "export": ("deploy.query.export:export", "Write final estimates or windows to Parquet or CSV files."),
+        "compare": ("deniable.deploy.query.compare:compare", "Find which shares differ between two periods."),
+        "export": (
+            "deniable.deploy.query.export:export",
+            "Write final estimates or windows to Parquet or CSV files.",
+        ),
         "changes": (
-            "deploy.query.detectors.changes:changes",
+            "deniable.deploy.query.detectors.changes:changes",
             "Find which shares changed, and when; intervals for every look.",
         ),
-        "detect": ("deploy.query.detectors.detect:detect", "Look for forged reports in past windows."),
-        "inspect": ("deploy.query.inspection.command:inspect", "Print the records of a topic, decoded."),
+        "detect": (
+            "deniable.deploy.query.detectors.detect:detect",
+            "Look for forged reports in past windows.",
+        ),
+        "inspect": (
+            "deniable.deploy.query.inspection.command:inspect",
+            "Print the records of a topic, decoded.",
+        ),
         "estimate": (
-            "deploy.offline.estimate_rappor:estimate",
+            "deniable.deploy.offline.estimate_rappor:estimate",
             "Estimate from counts in files, without Kafka.",
         ),
     },
@@ -141,7 +162,7 @@ def deniable(verbose: bool) -> None:
 
     Example: deniable demo
     """
-    from deploy.cli.logs import configure_logs
+    from deniable.deploy.cli.logs import configure_logs
 
     configure_logs(verbose)
     # The command is imported: from here on Ctrl-C shuts it down cleanly.

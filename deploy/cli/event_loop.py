@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from types import FrameType
 from typing import TypeVar
 
-from deploy.cli.signals import end_in_good_order, handle
+from deniable.deploy.cli.signals import end_in_good_order, handle
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ import signal
 import sys
 from contextlib import suppress
 
-from deploy.cli import standard_streams
-from deploy.cli.signals import end_in_good_order, handle, leave_at_once
+from deniable.deploy.cli import standard_streams
+from deniable.deploy.cli.signals import end_in_good_order, handle, leave_at_once
 
 FAILED = 1
 #: What nobody reads in a message: an argument of hundreds of digits or letters is cut here.
@@ -42,15 +42,9 @@ def main() -> None:
 def _run() -> int:
     import click
 
-    from deploy.cli.commands import deniable
-    from deploy.cli.hidden_packages import refuse_hidden_packages
-    from deploy.cli.near_names import with_nearest
-
-    try:
-        refuse_hidden_packages()
-    except ImportError as error:
-        return _refuse(str(error))
-    from estimators.errors import DeniableError
+    from deniable.deploy.cli.commands import deniable
+    from deniable.deploy.cli.near_names import with_nearest
+    from deniable.estimators.errors import DeniableError
 
     try:
         status = deniable.main(prog_name="deniable", standalone_mode=False)

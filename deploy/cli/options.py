@@ -8,8 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from deploy.cli.listen_address import ListenAddress
-from deploy.config.file import DEFAULT_FILE
+from deniable.config.file import DEFAULT_FILE
+from deniable.deploy.cli.listen_address import ListenAddress
 
 # Not `readable`: click would report an unreadable file as wrong usage, but not an absent one.
 CONFIG_PATH = click.Path(path_type=Path, readable=False)

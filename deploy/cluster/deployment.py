@@ -5,10 +5,10 @@ from math import isinf
 
 import numpy as np
 
-from aggregator.deployment import ClientLimits, Deployment
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration
-from producers.budget.allowance import UNLIMITED, Allowance
+from deniable.aggregator.deployment import ClientLimits, Deployment
+from deniable.config.file import Configuration
+from deniable.config.settings.allowance import UNLIMITED, Allowance
+from deniable.deploy.cluster.topics import setup as topic_setup
 
 UNSPENT = np.zeros(1, np.int64)
 

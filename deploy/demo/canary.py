@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from deploy.demo.verdict import FALSE_ALARM_RATE
-from estimators.canary_fit import chi_square
-from estimators.mechanisms.channels import SymmetricChannel
+from deniable.deploy.demo.verdict import FALSE_ALARM_RATE
+from deniable.estimators.canary_fit import chi_square
+from deniable.estimators.mechanisms.channels import SymmetricChannel
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.options import CONFIG_PATH, servers_option
-from deploy.config.file import load
-from deploy.demo.run import run_demo
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import load
+from deniable.deploy.cli.options import CONFIG_PATH, servers_option
+from deniable.deploy.demo.run import run_demo
 
 
 @click.command()

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from deploy.broker.child_processes import Child, last_lines
-from deploy.broker.ports import free_port
-from deploy.config.file import Configuration
-from deploy.config.producer import producer_config
-from deploy.demo.setup import START_SECONDS, DemoError, announced, start
-from deploy.services.aggregate.ready import why_not_ready
-from producers.config import ProducerConfig
-from producers.transport.edge.address import EdgeAddress
+from deniable.config.file import Configuration
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.deploy.broker.child_processes import Child, last_lines
+from deniable.deploy.broker.ports import free_port
+from deniable.deploy.demo.setup import START_SECONDS, DemoError, announced, start
+from deniable.deploy.services.aggregate.ready import why_not_ready
+from deniable.producers.config import ProducerConfig
+from deniable.producers.from_file import producer_config
 
 
 @dataclass(frozen=True)

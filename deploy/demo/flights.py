@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 DECOYS = 210
 #: Largest air time that the demo's collection allows; the longest flight took 695 minutes.

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from aggregator.estimation.growing import grown
-from aggregator.records.window_counts import WindowCounts
-from deploy.demo.verdict import most
-from estimators.collection import Collection
-from estimators.decoding.hashed.growth.grow import FoundTexts
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.aggregator.estimation.growing import grown
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.demo.verdict import most
+from deniable.estimators.collection import Collection
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
 
 
 class JudgedTexts:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
 
 
 @dataclass(frozen=True)

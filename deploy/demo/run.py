@@ -12,35 +12,35 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from aggregator.estimation import window_estimate
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.maintenance.replay import Comparison, replay
-from aggregator.topics.names import Topics
-from aggregator.topics.partition_reader import RowReader
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, last_lines, stop
-from deploy.broker.locked_folder import HeldFolder
-from deploy.cluster.connection.probe import probe
-from deploy.cluster.deployment import deployment_of
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration
-from deploy.config.producer import producer_config
-from deploy.demo.canary import CanaryVerdict, judge_canary
-from deploy.demo.devices import DeviceServices, devices_config, opened_page, start_services
-from deploy.demo.flights import FlightAnswer, Flights, load_flights
-from deploy.demo.found_texts import JudgedTexts
-from deploy.demo.number_verdict import judge_number
-from deploy.demo.setup import DemoError, announced, configure, rollup_command, start
-from deploy.demo.stream import DEVICES_TAKE, DemoStream
-from deploy.demo.verdict import Judged, JudgedCollection, faults
-from deploy.demo.view import live_view, truth_table, verdict
-from deploy.services.metrics_server import served
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.square_wave import SquareWave
-from producers.producer import Producer
-from producers.transport.cluster import Cluster
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.maintenance.replay import Comparison, replay
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.probe import probe
+from deniable.cluster.reading.partition_reader import RowReader
+from deniable.config.file import Configuration
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, last_lines, stop
+from deniable.deploy.broker.locked_folder import HeldFolder
+from deniable.deploy.cluster.deployment import deployment_of
+from deniable.deploy.cluster.topics import setup as topic_setup
+from deniable.deploy.demo.canary import CanaryVerdict, judge_canary
+from deniable.deploy.demo.devices import DeviceServices, devices_config, opened_page, start_services
+from deniable.deploy.demo.flights import FlightAnswer, Flights, load_flights
+from deniable.deploy.demo.found_texts import JudgedTexts
+from deniable.deploy.demo.number_verdict import judge_number
+from deniable.deploy.demo.setup import DemoError, announced, configure, rollup_command, start
+from deniable.deploy.demo.stream import DEVICES_TAKE, DemoStream
+from deniable.deploy.demo.verdict import Judged, JudgedCollection, faults
+from deniable.deploy.demo.view import live_view, truth_table, verdict
+from deniable.deploy.services.metrics_server import served
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
+from deniable.protocol.topic_names import Topics
 
 WORKERS = 2
 STREAM_SECONDS = {True: 25.0, False: 60.0}  # with --once, and watched in a terminal

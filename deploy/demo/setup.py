@@ -11,12 +11,12 @@ from dataclasses import fields
 from pathlib import Path
 from uuid import uuid4
 
-from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
-from deploy.config.file import PASSWORD_VARIABLE, Configuration, load
-from deploy.demo.flights import AIR_MINUTES, Flights
-from estimators.errors import DeniableError
-from producers.randomization.secret import NEW_SECRET_BYTES
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import PASSWORD_VARIABLE, Configuration, load
+from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
+from deniable.deploy.demo.flights import AIR_MINUTES, Flights
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.secrets.secret import NEW_SECRET_BYTES
 
 START_SECONDS = 30.0
 SECRETS = (PASSWORD_VARIABLE,)

@@ -8,14 +8,14 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
-from deploy.demo.flights import FlightAnswer, Flights
-from deploy.produce.canary import Canary
-from estimators.collection import Collection
-from producers.errors import DeliveryError
-from producers.metrics.counters import Counters
-from producers.producer import Producer
-from producers.responders.validation import Values
-from producers.storage.store import StoreError
+from deniable.deploy.demo.flights import FlightAnswer, Flights
+from deniable.deploy.produce.canary import Canary
+from deniable.estimators.collection import Collection
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Counters
+from deniable.producers.producer import Producer
+from deniable.producers.responders.validation import Values
+from deniable.producers.storage.store import StoreError
 
 STEP_SECONDS = 0.1
 CANARY_REPORTS = 100_000  # a window

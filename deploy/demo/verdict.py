@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from deploy.demo.number_verdict import JudgedNumber
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.deploy.demo.number_verdict import JudgedNumber
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
 
 MISS_RATE = 0.05  # of a 95 % interval
 FALSE_ALARM_RATE = 1e-6

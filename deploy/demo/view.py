@@ -6,10 +6,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.demo.number_verdict import JudgedNumber
-from deploy.demo.verdict import MISS_RATE, Judged, JudgedCollection, most, tally
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from estimators.mechanisms.directed_rounding import rounded_up
+from deniable.deploy.demo.number_verdict import JudgedNumber
+from deniable.deploy.demo.verdict import MISS_RATE, Judged, JudgedCollection, most, tally
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
 
 TABLE_COLUMNS = 40  # characters of a table, and of the gap beside it
 TABLE_FRAME = 4  # lines of a table without values: two of title, the header, the number left out

@@ -1,14 +1,14 @@
-"""Write the table of all metrics: `python -m deploy.monitoring.metrics_table docs/metrics.md`."""
+"""Write the table of all metrics: `python -m deniable.deploy.monitoring.metrics_table docs/metrics.md`."""
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from aggregator.metrics import definitions as of_workers
-from edge.metrics import definitions as of_edges
-from producers.metrics import definitions as of_producers
-from producers.metrics.metric import Metric, declared_in
-from relay.service import definitions as of_relays
+from deniable.aggregator.metrics import definitions as of_workers
+from deniable.edge.metrics import definitions as of_edges
+from deniable.producers.metrics import definitions as of_producers
+from deniable.protocol.metric import Metric, declared_in
+from deniable.relay.service import definitions as of_relays
 
 METRICS = tuple(
     metric for room in (of_workers, of_producers, of_edges, of_relays) for metric in declared_in(room)

@@ -1,4 +1,4 @@
 """Commands that use only files and no broker: check, plan, account, spent and the two estimates.
 
-May import `config` and `cli`. Begin with `check`.
+May import `cli`. Begin with `check`.
 """

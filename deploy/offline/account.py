@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from deploy.cli.options import with_options
-from deploy.config.describe import condition_for_ever, most_changes, shown_buckets
-from deploy.offline.costs.account_table import (
+from deniable.config.describe import condition_for_ever, most_changes, shown_buckets
+from deniable.deploy.cli.options import with_options
+from deniable.deploy.offline.costs.account_table import (
     account_table,
     always_memoizes,
     condition_of,
     is_capped,
 )
-from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
-from deploy.offline.costs.shuffled_cost import ShuffledNumber, shuffled_cost, shuffled_lines
-from estimators.accounting.accountant import (
+from deniable.deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
+from deniable.deploy.offline.costs.shuffled_cost import ShuffledNumber, shuffled_cost, shuffled_lines
+from deniable.estimators.accounting.accountant import (
     Subject,
     allowed_reports,
     costs,
@@ -25,20 +25,20 @@ from estimators.accounting.accountant import (
     loss_of_reports,
     most_reports,
 )
-from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
-from estimators.accounting.changing_values import ChangingResponses, changing
-from estimators.accounting.renyi import zcdp_rho
-from estimators.mechanisms.directed_rounding import product_above, rounded_up
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS, HotRappor
-from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
+from deniable.estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
+from deniable.estimators.accounting.changing_values import ChangingResponses, changing
+from deniable.estimators.accounting.renyi import zcdp_rho
+from deniable.estimators.mechanisms.directed_rounding import product_above, rounded_up
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor_hot import LARGEST_BUCKETS, HotRappor
+from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 
 LARGEST_HASHES = 256
 

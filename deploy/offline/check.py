@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from deploy.cli.options import config_option
-from deploy.config.describe import describe
-from deploy.config.file import CollectionFileError, load
-from deploy.offline.check_facts import FileFacts, facts_of
-from deploy.offline.costs.memory import memory_lines
-from deploy.offline.costs.sharing import DEFAULT_CLIENTS, MOST_CLIENTS, sharing_lines
-from deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
-from deploy.offline.file_schema import file_schema
+from deniable.config.describe import describe
+from deniable.config.file import CollectionFileError, load
+from deniable.deploy.cli.options import config_option
+from deniable.deploy.offline.check_facts import FileFacts, facts_of
+from deniable.deploy.offline.costs.memory import memory_lines
+from deniable.deploy.offline.costs.sharing import DEFAULT_CLIENTS, MOST_CLIENTS, sharing_lines
+from deniable.deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
+from deniable.deploy.offline.file_schema import file_schema
 
 
 @click.command()

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from deploy.config.describe import condition_for_ever, condition_of_limit
-from deploy.config.sections import RelaySection
-from deploy.offline.costs.memory import MemoryFacts, memory_facts
-from deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts, sharing_facts
-from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
-from deploy.offline.costs.spent_facts import finite
-from estimators.mechanisms.directed_rounding import exp_above
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from producers.budget.allowance import UNLIMITED, Allowance
+from deniable.config.describe import condition_for_ever, condition_of_limit
+from deniable.config.sections import RelaySection
+from deniable.config.settings.allowance import UNLIMITED, Allowance
+from deniable.deploy.offline.costs.memory import MemoryFacts, memory_facts
+from deniable.deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts, sharing_facts
+from deniable.deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
+from deniable.deploy.offline.costs.spent_facts import finite
+from deniable.estimators.mechanisms.directed_rounding import exp_above
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 
 
 class BudgetFacts(msgspec.Struct, frozen=True):

@@ -8,18 +8,18 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.history.periods import number_of
-from deploy.cli.options import NumberRange, refuse_alone
-from deploy.config.text_files import name_of, read_text
-from deploy.offline.estimate_table import record_of, table
-from deploy.offline.integers import parse_whole
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.ibu import ITERATIONS, TOLERANCE
-from estimators.frequency.krr import ESTIMATORS
-from estimators.frequency.krr import estimate as estimate_krr
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.config.text_files import name_of, read_text
+from deniable.deploy.cli.options import NumberRange, refuse_alone
+from deniable.deploy.offline.estimate_table import record_of, table
+from deniable.deploy.offline.integers import parse_whole
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.ibu import ITERATIONS, TOLERANCE
+from deniable.estimators.frequency.krr import ESTIMATORS
+from deniable.estimators.frequency.krr import estimate as estimate_krr
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.protocol.words import number_of
 
 # Beyond this, numbers of reports are no longer exact as floats.
 MOST_REPORTS = 1 << 53

@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 import click
 
-from deploy.config.text_files import name_of, read_text
-from deploy.offline.estimate_krr import estimate
-from deploy.offline.estimate_table import record_of, table
-from deploy.offline.google_rappor import parse_counts, parse_map, parse_params
-from estimators.decoding.bloom import decode_design
+from deniable.config.text_files import name_of, read_text
+from deniable.deploy.offline.estimate_krr import estimate
+from deniable.deploy.offline.estimate_table import record_of, table
+from deniable.deploy.offline.google_rappor import parse_counts, parse_map, parse_params
+from deniable.estimators.decoding.bloom import decode_design
 
 # 100,000 candidates that set 128 bits take 64 MB.
 MOST_BYTES = 1 << 28

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aggregator.history.periods import number_of
-from estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
-from estimators.mechanisms.rappor import LEAST_COHORTS
-from estimators.rollup.overlap import RollUp
+from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
+from deniable.estimators.mechanisms.rappor import LEAST_COHORTS
+from deniable.estimators.rollup.overlap import RollUp
+from deniable.protocol.words import number_of
 
 NAME_COLUMNS = 40  # of a table, for names
 EMPTY = '""'

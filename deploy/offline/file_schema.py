@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from deploy.config.allowed_values import allowed
-from deploy.config.sections import File
+from deniable.config.allowed_values import allowed
+from deniable.config.sections import File
 
 
 def file_schema() -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array
 
-from deploy.offline.integers import parse_whole
-from estimators.decoding.bit_counts import BitCounts
+from deniable.deploy.offline.integers import parse_whole
+from deniable.estimators.decoding.bit_counts import BitCounts
 
 _HEADER: dict[str, type[int | float]] = {"k": int, "h": int, "m": int, "p": float, "q": float, "f": float}
 LARGEST = 1 << 16

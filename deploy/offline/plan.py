@@ -8,33 +8,33 @@ from typing import Any
 
 import click
 
-from deploy.cli.options import CONFIG_PATH, NumberRange, refuse_alone, with_options
-from deploy.config.file import CollectionFileError
-from deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
-from deploy.offline.costs.plan_plot import checked_plot, save_plot
-from deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow, fields_of
-from deploy.offline.costs.plan_sentences import (
+from deniable.config.file import CollectionFileError
+from deniable.deploy.cli.options import CONFIG_PATH, NumberRange, refuse_alone, with_options
+from deniable.deploy.offline.costs.epsilon_range import EPSILON_RANGE, check_epsilons
+from deniable.deploy.offline.costs.plan_plot import checked_plot, save_plot
+from deniable.deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow, fields_of
+from deniable.deploy.offline.costs.plan_sentences import (
     growth_sentence,
     number_sentence,
     pair_sentence,
     unlisted_sentence,
     up_to_one,
 )
-from deploy.offline.costs.shuffled_cost import ShuffledNumber
-from deploy.offline.costs.shuffled_target import Build, ShuffledTarget, wanted_epsilon
-from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
-from estimators.frequency.number import expected_median_interval
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import MOST_LEVELS, PrefixTree
-from estimators.mechanisms.krr import KRR, LARGEST_K
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor import LEAST_COHORTS
-from estimators.mechanisms.rappor_hot import LARGEST_BUCKETS
-from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
-from estimators.planning import (
+from deniable.deploy.offline.costs.shuffled_cost import ShuffledNumber
+from deniable.deploy.offline.costs.shuffled_target import Build, ShuffledTarget, wanted_epsilon
+from deniable.estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
+from deniable.estimators.frequency.number import expected_median_interval
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import MOST_LEVELS, PrefixTree
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_K
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor import LEAST_COHORTS
+from deniable.estimators.mechanisms.rappor_hot import LARGEST_BUCKETS
+from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
+from deniable.estimators.planning import (
     LARGEST_REPORTS,
     LEAST_STD_ERROR,
     Unlisted,

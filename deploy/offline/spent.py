@@ -10,15 +10,15 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from deploy.cli.options import Folder, config_option
-from deploy.config.describe import condition_for_ever, most_changes
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from deploy.offline.costs.spent_facts import SpentFacts, client_spent, covered_epsilon
-from estimators.mechanisms.directed_rounding import rounded_up
-from producers.budget.allowance import Allowance
-from producers.budget.statement import Spent, Statements, total
-from producers.config import ProducerConfig
+from deniable.config.describe import condition_for_ever, most_changes
+from deniable.config.file import load
+from deniable.config.settings.allowance import Allowance
+from deniable.deploy.cli.options import Folder, config_option
+from deniable.deploy.offline.costs.spent_facts import SpentFacts, client_spent, covered_epsilon
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.producers.budget.statement import Spent, Statements, total
+from deniable.producers.config import ProducerConfig
+from deniable.producers.from_file import producer_config
 
 MAX_LINE_BYTES = 2**20
 HEADINGS = (

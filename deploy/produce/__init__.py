@@ -1,4 +1,4 @@
 """Commands of a producer: `deniable produce`, which randomizes and sends lines of input, and `canary`.
 
-May import `config`, `cli`, `cluster` and `services`. Begin with `command` and `run`; `input` reads the lines.
+May import `cli`, `cluster` and `services`. Begin with `command` and `run`; `input` reads the lines.
 """

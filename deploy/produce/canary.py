@@ -6,15 +6,15 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from deploy.produce.run import close, one_more_interrupt_ends
-from deploy.produce.timing import DEFAULT, RunTiming
-from deploy.produce.view import WaitView, summary
-from deploy.services.metrics_server import probes_at, served
-from estimators.canary import true_frequencies
-from estimators.collection import Collection
-from producers.config import ProducerConfig
-from producers.producer import Producer
-from producers.randomization.randomness import Keystream
+from deniable.deploy.produce.run import close, one_more_interrupt_ends
+from deniable.deploy.produce.timing import DEFAULT, RunTiming
+from deniable.deploy.produce.view import WaitView, summary
+from deniable.deploy.services.metrics_server import probes_at, served
+from deniable.estimators.canary import true_frequencies
+from deniable.estimators.collection import Collection
+from deniable.producers.config import ProducerConfig
+from deniable.producers.producer import Producer
+from deniable.producers.randomization.randomness import Keystream
 
 STEP_SECONDS = 0.1
 

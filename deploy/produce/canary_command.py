@@ -4,17 +4,17 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.options import (
+from deniable.config.file import load
+from deniable.deploy.cli.options import (
     Folder,
     config_option,
     metrics_listen_option,
     metrics_port_option,
     servers_option,
 )
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from deploy.produce.canary import run_canary
-from deploy.produce.checks import check_destination, check_option, check_own_clients
+from deniable.deploy.produce.canary import run_canary
+from deniable.deploy.produce.checks import check_destination, check_option, check_own_clients
+from deniable.producers.from_file import producer_config
 
 REPORTS_PER_WINDOW = 100_000
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import click
 
-from deploy.cluster.connection.edge import ask_edge, collections_of
-from deploy.cluster.connection.probe import RefusedError, UnreachableError
-from deploy.cluster.topics import setup as topic_setup
-from deploy.cluster.topics.published import compared
-from deploy.config.file import Configuration
-from estimators.collection import Collection
-from producers.budget.postgres.connection import AwayError, DatabaseConnection
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError, HopelessError
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.collection_list import edge_disagreements
-from producers.transport.publication_reader import UnreadableError
+from deniable.cluster.connection.probe import RefusedError, UnreachableError
+from deniable.cluster.reading.publication_reader import UnreadableError
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import Configuration
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.deploy.cluster.edge_answers import ask_edge, collections_of
+from deniable.deploy.cluster.topics.published import compared
+from deniable.estimators.collection import Collection
+from deniable.producers.budget.postgres.connection import AwayError, DatabaseConnection
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.transport.edge.collection_list import edge_disagreements
 
 EDGE_SECONDS = 10.0
 
@@ -34,7 +34,7 @@ def check_destination(loaded: Configuration, collection: Collection, data_dir: P
         if (edge := loaded.edge_address) is not None:
             check_edge(edge, collection)
         else:
-            topic_setup.require_reports(loaded.cluster, loaded.topics)
+            topic_checks.require_reports(loaded.cluster, loaded.topics)
             check_parameters(loaded, collection)
     except (RefusedError, HopelessError):
         raise

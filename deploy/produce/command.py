@@ -7,28 +7,33 @@ from typing import BinaryIO
 
 import click
 
-from deploy.cli.options import (
+from deniable.config.file import load
+from deniable.deploy.cli.options import (
     Folder,
     config_option,
     metrics_listen_option,
     metrics_port_option,
     servers_option,
 )
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from deploy.produce.checks import check_budget_store, check_destination, check_option, check_own_clients
-from deploy.produce.input.batches import BATCH_LINES, InputBatches
-from deploy.produce.input.inputs import InputParameter, Inputs, is_file
-from deploy.produce.input.resume import ResumePoints
-from deploy.produce.input.values import takes_several, takes_two, value_reader
-from deploy.produce.run import run_produce
-from deploy.produce.timing import DEFAULT
-from deploy.produce.unknown_values import UnknownValues
-from estimators.collection import Collection
-from producers.config import ProducerConfig
-from producers.randomization.secret import secret_of
-from producers.responders.batch import PART_BYTES, QUEUED_BYTES
-from producers.wire import mechanism_number, report_bytes
+from deniable.deploy.produce.checks import (
+    check_budget_store,
+    check_destination,
+    check_option,
+    check_own_clients,
+)
+from deniable.deploy.produce.input.batches import BATCH_LINES, InputBatches
+from deniable.deploy.produce.input.inputs import InputParameter, Inputs, is_file
+from deniable.deploy.produce.input.resume import ResumePoints
+from deniable.deploy.produce.input.values import takes_several, takes_two, value_reader
+from deniable.deploy.produce.run import run_produce
+from deniable.deploy.produce.timing import DEFAULT
+from deniable.deploy.produce.unknown_values import UnknownValues
+from deniable.estimators.collection import Collection
+from deniable.producers.config import ProducerConfig
+from deniable.producers.from_file import producer_config
+from deniable.producers.responders.batch import PART_BYTES, QUEUED_BYTES
+from deniable.protocol.secrets.secret import secret_of
+from deniable.protocol.wire import mechanism_number, report_bytes
 
 SHOWN = {"--clients": "a cohort and limits of each client", "--time-field": "the window of each event"}
 

@@ -1,10 +1,10 @@
 """A producer that also stores how far an input was read."""
 
-from deploy.produce.input.values import Value
-from producers.metrics.counters import Receipt
-from producers.producer import Producer
-from producers.responders.validation import Clients, Times
-from producers.storage.input_progress import InputProgress
+from deniable.deploy.produce.input.values import Value
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.producer import Producer
+from deniable.producers.responders.validation import Clients, Times
+from deniable.producers.storage.input_progress import InputProgress
 
 
 class InputProducer(Producer):

@@ -7,20 +7,20 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from aggregator.history.periods import number_of
-from deploy.cli.signals import handle, leave_at_once
-from deploy.produce.input.batches import InputBatch, InputBatches
-from deploy.produce.input.inputs import Inputs
-from deploy.produce.input.source import FeedError, LineError
-from deploy.produce.input_producer import InputProducer
-from deploy.produce.timing import DEFAULT, RunTiming
-from deploy.produce.unknown_values import UnknownValues
-from deploy.produce.view import ProduceView, WaitView, spent_notice, summary
-from deploy.services.metrics_server import probes_at, served
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.producer import Producer
+from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.produce.input.batches import InputBatch, InputBatches
+from deniable.deploy.produce.input.inputs import Inputs
+from deniable.deploy.produce.input.source import FeedError, LineError
+from deniable.deploy.produce.input_producer import InputProducer
+from deniable.deploy.produce.timing import DEFAULT, RunTiming
+from deniable.deploy.produce.unknown_values import UnknownValues
+from deniable.deploy.produce.view import ProduceView, WaitView, spent_notice, summary
+from deniable.deploy.services.metrics_server import probes_at, served
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.producer import Producer
+from deniable.protocol.words import number_of
 
 WAITING = (
     "waiting up to {:.0f} s until {} has all; Ctrl-C ends at once, and the next deniable produce with "

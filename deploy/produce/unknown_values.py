@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from deploy.produce.input.source import FeedError
-from deploy.produce.input.values import Value
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.deploy.produce.input.source import FeedError
+from deniable.deploy.produce.input.values import Value
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Least share of unknown values for each word.
 WORDS = ((0.5, "most"), (0.05, "many"), (0.0, "a few (less than 5 %)"))

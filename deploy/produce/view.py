@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aggregator.history.periods import number_of
-from deploy.produce.timing import DEFAULT, RunTiming
-from producers.budget.allowance import Budget
-from producers.metrics.counters import UNKNOWN, Counters
+from deniable.config.settings.allowance import Budget
+from deniable.deploy.produce.timing import DEFAULT, RunTiming
+from deniable.producers.metrics.counters import UNKNOWN, Counters
+from deniable.protocol.words import number_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

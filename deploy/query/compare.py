@@ -6,13 +6,14 @@ from typing import Any
 import click
 import msgspec
 
-from aggregator.history.periods import Period, number_of
-from analysis.comparison import ComparisonRecord
-from analysis.errors import AnalysisError
-from analysis.periods import named_period
-from deploy.cli.options import NumberRange, config_option, servers_option
-from deploy.config.file import load
-from deploy.offline.estimate_table import (
+from deniable.aggregator.history.periods import Period
+from deniable.analysis.comparison import ComparisonRecord
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.functions.roll_ups import RATES, comparison
+from deniable.analysis.periods import named_period
+from deniable.config.file import load
+from deniable.deploy.cli.options import NumberRange, config_option, servers_option
+from deniable.deploy.offline.estimate_table import (
     LEAST_P_VALUE,
     SHOWN,
     name_column,
@@ -20,8 +21,8 @@ from deploy.offline.estimate_table import (
     shown_share,
     without_candidates,
 )
-from deploy.query.past_windows import coverage_lines, json_option
-from deploy.query.roll_ups import RATES, comparison
+from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.protocol.words import number_of
 
 
 class NamedPeriod(click.ParamType):

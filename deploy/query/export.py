@@ -9,25 +9,26 @@ from typing import Any
 import click
 import pyarrow.parquet  # noqa: F401 - without the extra, the command says so at once
 
-from aggregator.history.periods import Period, number_of
-from analysis.export.bucket_address import SCHEME, bucket_and_prefix
-from analysis.export.bucket_prefix import BucketPrefix
-from analysis.export.day_files import DayFiles
-from analysis.export.exporter import export as export_files
-from analysis.export.layout import KINDS
-from analysis.export.local_folder import locked
-from analysis.export.place import ExportPlace
-from analysis.sources.left_out import deleted_sentence
-from analysis.sources.topic import deleted_before
-from analysis.tables.estimate_table import estimate_schema
-from analysis.tables.file_formats import FORMATS
-from analysis.tables.window_table import window_schema
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import Folder, config_option, servers_option
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, load
-from deploy.query.period_options import optional_period_options, period_asked
-from estimators.collection import Collection
+from deniable.aggregator.history.periods import Period
+from deniable.analysis.export.bucket_address import SCHEME, bucket_and_prefix
+from deniable.analysis.export.bucket_prefix import BucketPrefix
+from deniable.analysis.export.day_files import DayFiles
+from deniable.analysis.export.exporter import export as export_files
+from deniable.analysis.export.layout import KINDS
+from deniable.analysis.export.local_folder import locked
+from deniable.analysis.export.place import ExportPlace
+from deniable.analysis.sources.left_out import deleted_sentence
+from deniable.analysis.sources.topic import deleted_before
+from deniable.analysis.tables.estimate_table import estimate_schema
+from deniable.analysis.tables.file_formats import FORMATS
+from deniable.analysis.tables.window_table import window_schema
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import Configuration, load
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.options import Folder, config_option, servers_option
+from deniable.deploy.query.period_options import optional_period_options, period_asked
+from deniable.estimators.collection import Collection
+from deniable.protocol.words import number_of
 
 OTHER_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|s3:", re.IGNORECASE)
 
@@ -103,7 +104,7 @@ def export(
     schema = estimate_schema() if kind == "estimates" else window_schema()
     topics = loaded.topics
     topic = topics.estimates if kind == "estimates" else topics.windows
-    topic_setup.require_readable(loaded.cluster, topics, topic)
+    topic_checks.require_readable(loaded.cluster, topics, topic)
     with _opened(output) as place:
         files = DayFiles(place, asked, kind, ending, schema)
         if lost := files.forget_if_lost():

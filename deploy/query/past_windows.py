@@ -6,15 +6,22 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from aggregator.history.periods import Period, number_of
-from aggregator.history.rollup import WindowCoverage, coverage_of, record_of, roll_up, too_few_reports
-from aggregator.history.window_reader import Joined, join_windows
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration
-from deploy.offline.estimate_table import roll_up_table
-from estimators.collection import Collection
-from estimators.rollup.overlap import RollUp
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import (
+    WindowCoverage,
+    coverage_of,
+    record_of,
+    roll_up,
+    too_few_reports,
+)
+from deniable.aggregator.history.window_reader import Joined, join_windows
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import Configuration
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.offline.estimate_table import roll_up_table
+from deniable.estimators.collection import Collection
+from deniable.estimators.rollup.overlap import RollUp
+from deniable.protocol.words import number_of
 
 SPANS_SHOWN = 5
 
@@ -100,7 +107,7 @@ def past_of(configuration: Configuration, collection: Collection, period: Period
     TopicSetupError, KafkaError, TimeoutError.
     """
     cluster, topics = configuration.cluster, configuration.topics
-    topic_setup.require_readable(cluster, topics, topics.windows)
+    topic_checks.require_readable(cluster, topics, topics.windows)
     joined = run_until_signalled(join_windows(cluster, topics, collection, period))
     return Past(collection, coverage_of(collection, period, joined), joined)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from aggregator.history.periods import Period, iso, parse_time
-from analysis.periods import check_window
-from estimators.collection import Collection
+from deniable.aggregator.history.periods import Period, iso, parse_time
+from deniable.analysis.periods import check_window
+from deniable.estimators.collection import Collection
 
 DAY_SECONDS = 86_400
 UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}

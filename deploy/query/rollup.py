@@ -5,20 +5,20 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregator.history.periods import number_of
-from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
-from deploy.cli.options import config_option, servers_option
-from deploy.config.file import load
-from deploy.offline.estimate_table import SHOWN, name_column, shown_share
-from deploy.query.past_windows import (
+from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
+from deniable.analysis.functions.roll_ups import joined_history
+from deniable.config.file import load
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.offline.estimate_table import SHOWN, name_column, shown_share
+from deniable.deploy.query.past_windows import (
     all_values_option,
     check_all_values,
     json_option,
     lines_of_gaps,
     past_of,
 )
-from deploy.query.period_options import period_asked, period_options
-from deploy.query.roll_ups import joined_history
+from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.protocol.words import number_of
 
 
 @click.command()

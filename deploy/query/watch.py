@@ -14,8 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from aggregator.history.periods import number_of
-from aggregator.records.estimate import (
+from deniable.aggregator.records.estimate import (
     EstimateRecord,
     NumberMean,
     NumberQuantile,
@@ -23,22 +22,23 @@ from aggregator.records.estimate import (
     decode_estimate,
     encode_estimate,
 )
-from aggregator.records.estimate_parts import Parts
-from aggregator.views.latest_estimates import LatestEstimates
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.line_output import end_with_the_reader, write_line
-from deploy.cli.options import config_option, servers_option
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, load
-from deploy.offline.estimate_table import (
+from deniable.aggregator.records.estimate_parts import Parts
+from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import Configuration, load
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.line_output import end_with_the_reader, write_line
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.offline.estimate_table import (
     incomplete_list,
     name_column,
     p_value_text,
     search_of_past,
     without_candidates,
 )
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.prefix_tree import longest_of, utf_8
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.prefix_tree import longest_of, utf_8
+from deniable.protocol.words import number_of
 
 TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)
 CAPTION = 4  # lines about a pair's fields or an incomplete list, wrapped at the width of the table
@@ -57,7 +57,7 @@ def watch(collection: str, config: Path, bootstrap_servers: str | None) -> None:
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    topic_setup.require_readable(loaded.cluster, loaded.topics, loaded.topics.estimates)
+    topic_checks.require_readable(loaded.cluster, loaded.topics, loaded.topics.estimates)
     run_until_signalled(watch_collection(loaded, asked))
 
 

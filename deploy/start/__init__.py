@@ -1,4 +1,4 @@
 """The first hour: `deniable init` writes a sample, `deniable dev` runs all that it needs on this machine.
 
-May import `config`, `cli`, `broker`, `cluster` and `services`. Begin with `init`, then `dev`.
+May import `broker`, `cli`, `cluster` and `services`. Begin with `init`, then `dev`.
 """

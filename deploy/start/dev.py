@@ -8,19 +8,25 @@ from pathlib import Path
 
 import click
 
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, stop
-from deploy.broker.errors import BrokerError
-from deploy.broker.ports import free_port, require_free
-from deploy.cli.options import Folder, config_option
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, WrongUseError, load
-from deploy.start.edited_file import accept, publish
-from deploy.start.trial_devices import ready_devices, require_extra, start_devices
-from deploy.start.trial_folder import WORKER_LOG, empty, refuse_second
-from deploy.start.trial_worker import STEP_SECONDS, TrialWorkerError, ending, ready_page_of, start_worker
-from estimators.errors import DeniableError
-from producers.transport.cluster import is_loopback
+from deniable.cluster.cluster import is_loopback
+from deniable.config.file import Configuration, WrongUseError, load
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, stop
+from deniable.deploy.broker.errors import BrokerError
+from deniable.deploy.broker.ports import free_port, require_free
+from deniable.deploy.cli.options import Folder, config_option
+from deniable.deploy.cluster.topics import setup as topic_setup
+from deniable.deploy.start.edited_file import accept, publish
+from deniable.deploy.start.trial_devices import ready_devices, require_extra, start_devices
+from deniable.deploy.start.trial_folder import WORKER_LOG, empty, refuse_second
+from deniable.deploy.start.trial_worker import (
+    STEP_SECONDS,
+    TrialWorkerError,
+    ending,
+    ready_page_of,
+    start_worker,
+)
+from deniable.estimators.errors import DeniableError
 
 FOLDER = ".deniable-dev"
 STOP_SECONDS = 20.0

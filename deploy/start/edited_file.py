@@ -7,14 +7,14 @@ import asyncio
 
 import click
 
-from aggregator.deployment import Deployment
-from aggregator.maintenance.adoption import Adoption, adoption
-from aggregator.maintenance.ledger_changes import retire
-from aggregator.topics.collection_publisher import CollectionPublisher
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cluster.deployment import deployment_of
-from deploy.config.file import Configuration
-from estimators.errors import DeniableError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.maintenance.adoption import Adoption, adoption
+from deniable.aggregator.maintenance.ledger_changes import retire
+from deniable.aggregator.topics.collection_publisher import CollectionPublisher
+from deniable.config.file import Configuration
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cluster.deployment import deployment_of
+from deniable.estimators.errors import DeniableError
 
 FORMER = "what was counted {} stays in the estimates already published"
 

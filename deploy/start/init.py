@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from deploy.config.file import DEFAULT_FILE
-from deploy.start.sample import COLLECTION_FILE, EVENTS, events
+from deniable.config.file import DEFAULT_FILE
+from deniable.deploy.start.sample import COLLECTION_FILE, EVENTS, events
 
 EVENTS_FILE = "events.csv"
 #: For one terminal, and for another one. Without comments: zsh would take them for arguments.

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from deploy.broker.child_processes import Child, deniable_command, spawn
-from deploy.cli.extras import extra_missing
-from deploy.config.file import Configuration
-from deploy.start.trial_folder import EDGE_LOG, RELAY_LOG
-from deploy.start.trial_worker import STEP_SECONDS, TrialWorkerError, ending
+from deniable.config.file import Configuration
+from deniable.deploy.broker.child_processes import Child, deniable_command, spawn
+from deniable.deploy.cli.extras import extra_missing
+from deniable.deploy.start.trial_folder import EDGE_LOG, RELAY_LOG
+from deniable.deploy.start.trial_worker import STEP_SECONDS, TrialWorkerError, ending
 
 READY_SECONDS = 60.0
 OPEN = "partition opened"  # in a relay's log

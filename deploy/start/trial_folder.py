@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from deploy.broker.locked_folder import FolderError, HeldFolder, lock
-from deploy.broker.process import LOG_NAME
-from estimators.errors import DeniableError
+from deniable.deploy.broker.locked_folder import FolderError, HeldFolder, lock
+from deniable.deploy.broker.process import LOG_NAME
+from deniable.estimators.errors import DeniableError
 
 WORKER_LOG = "worker.log"
 RELAY_LOG = "relay.log"

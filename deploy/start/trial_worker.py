@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
-from deploy.services.aggregate.ready import why_not_ready
-from estimators.errors import DeniableError
+from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
+from deniable.deploy.services.aggregate.ready import why_not_ready
+from deniable.estimators.errors import DeniableError
 
 # A worker that was killed stays in Kafka's group for a while, and the next one waits for its partitions.
 READY_SECONDS = 120.0

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from crc32c import crc32c
 
-from estimators.collection import Collection
-from producers.transport.uploads.upload import (
+from deniable.estimators.collection import Collection
+from deniable.protocol.uploads.upload import (
     CRC_BYTES,
     GROUP_BYTES,
     HEADER_BYTES,
@@ -28,7 +28,7 @@ from producers.transport.uploads.upload import (
     decode_upload,
     encode_upload,
 )
-from producers.wire import EARLY_SECONDS, RAPPOR_NUMBER, bucket_dtype, mechanism_number, report_bytes
+from deniable.protocol.wire import EARLY_SECONDS, RAPPOR_NUMBER, bucket_dtype, mechanism_number, report_bytes
 
 _ONE_GROUP = Struct("<4sBH16sQBHQII")
 _CRC = Struct("<I")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from edge.metrics import definitions
-from producers.metrics.metric import single
+from deniable.edge.metrics import definitions
+from deniable.protocol.metric import single
 
 _BUCKETS = definitions.ANSWER_SECONDS.buckets
 

@@ -1,6 +1,6 @@
 """The metrics of an edge. No label holds an address, an upload's id or anything that a device chose."""
 
-from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
+from deniable.protocol.metric import CounterMetric, GaugeMetric, HistogramMetric
 
 REQUESTS = CounterMetric(
     name="edge_requests",

@@ -16,8 +16,8 @@ from aiokafka.protocol.offset import OffsetRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
-from producers.transport.cluster import Cluster, PlaintextError
-from producers.transport.credential_files import SecurityError
+from deniable.cluster.cluster import Cluster, PlaintextError
+from deniable.cluster.credential_files import SecurityError
 
 CLIENT_ID = "deniable-edge"
 REQUEST_SECONDS = 4.0

@@ -3,8 +3,8 @@
 from collections import deque
 from typing import Protocol
 
-from producers.transport.uploads.frame import FRAME_HEADER_BYTES, LENGTH_BYTES, MAX_UPLOADS
-from producers.wire import MAX_RECORD_BYTES
+from deniable.protocol.uploads.frame import FRAME_HEADER_BYTES, LENGTH_BYTES, MAX_UPLOADS
+from deniable.protocol.wire import MAX_RECORD_BYTES
 
 MOST_FRAME_BYTES = MAX_RECORD_BYTES - FRAME_HEADER_BYTES - LENGTH_BYTES * MAX_UPLOADS
 

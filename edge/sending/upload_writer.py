@@ -15,12 +15,12 @@ from contextlib import suppress
 
 import structlog
 
-from edge.lasting_tasks import LastingTasks
-from edge.metrics.counters import EdgeCounters
-from edge.sending.kafka_session import FAILURES, KafkaSession, SessionError, cause
-from edge.sending.lanes import Lane, WaitingUpload
-from producers.transport.uploads.frame import encode_frame
-from producers.wire import partition_of
+from deniable.edge.lasting_tasks import LastingTasks
+from deniable.edge.metrics.counters import EdgeCounters
+from deniable.edge.sending.kafka_session import FAILURES, KafkaSession, SessionError, cause
+from deniable.edge.sending.lanes import Lane, WaitingUpload
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.wire import partition_of
 
 WAIT_SECONDS = 3.0
 TROUBLE_SECONDS = 1.0  # a new leader is usually elected sooner

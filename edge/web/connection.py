@@ -11,11 +11,11 @@ from typing import cast
 
 import httptools
 
-from edge.intake.acceptance import CheckedUpload
-from edge.intake.rate_limits import prefix_of
-from edge.web.answers import Answer, error, render
-from edge.web.requests import HEADERS, REPORTS, TAKEN, Request, refused, written
-from edge.web.service import HttpService
+from deniable.edge.intake.acceptance import CheckedUpload
+from deniable.edge.intake.rate_limits import prefix_of
+from deniable.edge.web.answers import Answer, error, render
+from deniable.edge.web.requests import HEADERS, REPORTS, TAKEN, Request, refused, written
+from deniable.edge.web.service import HttpService
 
 MOST_HEAD_BYTES = 8192
 MOST_WAITING = 16

@@ -6,7 +6,7 @@ sending in the name of their visitors.
 
 from collections.abc import Collection
 
-from edge.web.answers import Answer
+from deniable.edge.web.answers import Answer
 
 ANY = "*"
 PREFLIGHT = (

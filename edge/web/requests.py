@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from edge.collection_list import CollectionList
-from edge.intake.acceptance import CheckedUpload, GroupTerms, check_upload
-from edge.intake.rate_limits import RateLimits, client_prefix
-from edge.web.answers import NO_STORE, Answer, error, json_answer, to_json
-from edge.web.origins import AllowedOrigins, preflight
-from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, UploadError
+from deniable.edge.collection_list import CollectionList
+from deniable.edge.intake.acceptance import CheckedUpload, GroupTerms, check_upload
+from deniable.edge.intake.rate_limits import RateLimits, client_prefix
+from deniable.edge.web.answers import NO_STORE, Answer, error, json_answer, to_json
+from deniable.edge.web.origins import AllowedOrigins, preflight
+from deniable.protocol.uploads.upload import MAX_UPLOAD_BYTES, UploadError
 
 REPORTS = b"/v1/reports"
 COLLECTIONS = b"/v1/collections"

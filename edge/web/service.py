@@ -5,11 +5,11 @@ import time
 from email.utils import formatdate
 from typing import Protocol
 
-from edge.intake.acceptance import CheckedUpload
-from edge.metrics.counters import EdgeCounters
-from edge.sending.upload_writer import UploadWriter
-from edge.web.answers import render
-from edge.web.requests import TAKEN, RequestHandler
+from deniable.edge.intake.acceptance import CheckedUpload
+from deniable.edge.metrics.counters import EdgeCounters
+from deniable.edge.sending.upload_writer import UploadWriter
+from deniable.edge.web.answers import render
+from deniable.edge.web.requests import TAKEN, RequestHandler
 
 TICK_SECONDS = 0.5
 MOST_KEPT = 1000  # answers, of different origins

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, partial
 
-from estimators.accounting.bisection import largest_within, last_before
-from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
-from estimators.accounting.changing_values import ChangingResponses
-from estimators.accounting.composition import epsilon_at
-from estimators.accounting.memoized_krr import shared_krr_loss
-from estimators.accounting.memoized_rappor import shared_bits_loss
-from estimators.accounting.privacy_loss import (
+from deniable.estimators.accounting.bisection import largest_within, last_before
+from deniable.estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
+from deniable.estimators.accounting.changing_values import ChangingResponses
+from deniable.estimators.accounting.composition import epsilon_at
+from deniable.estimators.accounting.memoized_krr import shared_krr_loss
+from deniable.estimators.accounting.memoized_rappor import shared_bits_loss
+from deniable.estimators.accounting.privacy_loss import (
     PrivacyLoss,
     bits_loss,
     krr_loss,
@@ -19,16 +19,16 @@ from estimators.accounting.privacy_loss import (
     pair_loss,
     square_wave_loss,
 )
-from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism, OneStep
-from estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism, OneStep
+from deniable.estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: What is accounted: a mechanism, or memoized reports whose values may change (`changing`).
 Subject = Mechanism | ChangingBuckets | ChangingResponses

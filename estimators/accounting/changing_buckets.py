@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.accounting.privacy_loss import PrivacyLoss, krr_loss, longitudinal_loss
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import product_above
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss, krr_loss, longitudinal_loss
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import product_above
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 
 @dataclass(frozen=True)

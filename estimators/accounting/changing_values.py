@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
-from estimators.mechanisms.directed_rounding import product_above
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor_bits import TwoStepBits
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
+from deniable.estimators.mechanisms.directed_rounding import product_above
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 # Both tails of a convolution are truncated where all masses are below SMALLEST. There are at most 64
 # convolutions of at most 2^32 masses, and mass lost in one counts at most 2^32 times in the end: in all less

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
-from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 #: Outputs rarer than this may be left out, because their masses may underflow.
 RAREST = 1e-307

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from estimators.accounting.accountant import Subject, costs, is_endless, most_reports
-from estimators.accounting.bisection import largest_within
-from estimators.accounting.changing_values import ChangingResponses
+from deniable.estimators.accounting.accountant import Subject, costs, is_endless, most_reports
+from deniable.estimators.accounting.bisection import largest_within
+from deniable.estimators.accounting.changing_values import ChangingResponses
 
 
 @cache

@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.accounting.discretization import RAREST, joint_loss, spread
-from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT
-from estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.accounting.discretization import RAREST, joint_loss, spread
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 # Lattice steps from loss 0 to the largest loss of all reports together.
 STEPS = 1 << 14

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from estimators.accounting.discretization import joint_loss, spread
-from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT, log_above
-from estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
+from deniable.estimators.accounting.discretization import joint_loss, spread
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss, bits_loss
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT, log_above
+from deniable.estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
 
 # Lattice steps from loss 0 to the largest loss: of all bits together, and at least of one bit each way.
 STEPS = 1 << 13

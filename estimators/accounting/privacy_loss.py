@@ -7,14 +7,14 @@ from typing import Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import log_above, product_above
-from estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
-from estimators.mechanisms.rappor_bits import TwoStepBits
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import log_above, product_above
+from deniable.estimators.mechanisms.krr import KRR, WORDS, commonest, rarest
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 # Relative gap between the best value that `zcdp_rho` finds and the upper bound that it returns.
 RHO_GAP = 1e-12

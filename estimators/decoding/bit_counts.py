@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from estimators.arrays import FloatArray
-from estimators.decoding.equations.least_squares import BitEquations
-from estimators.decoding.likelihood import BitLikelihood
-from estimators.mechanisms.channels import BitChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.equations.least_squares import BitEquations
+from deniable.estimators.decoding.likelihood import BitLikelihood
+from deniable.estimators.mechanisms.channels import BitChannel
 
 _LEAST_ONES = 1e-6  # of a candidate without bits, whose error is infinite
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import shown_interval
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.channels import BitChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import shown_interval
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.channels import BitChannel
 
 
 @dataclass(frozen=True, eq=False)

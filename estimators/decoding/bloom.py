@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, hstack
 
-from estimators.arrays import FloatArray
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.equations.least_squares import solve
-from estimators.decoding.equations.misfit import mostly_unexplained, shift_deviation
-from estimators.decoding.equations.unexplained_bits import UnexplainedBits, find_unexplained
-from estimators.decoding.initial_guess import first_guess
-from estimators.decoding.likelihood import maximize
-from estimators.decoding.sandwich_errors import LeastSquares, fit
-from estimators.decoding.screening import estimate_beside, most_columns, screen
-from estimators.frequency.estimate import QUANTILE_975, Estimate, IntervalEnds, Misfit
-from estimators.frequency.intervals.acceptance import quantile_of
-from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
-from estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.design import bloom_design, even_column
+from deniable.estimators.decoding.equations.least_squares import solve
+from deniable.estimators.decoding.equations.misfit import mostly_unexplained, shift_deviation
+from deniable.estimators.decoding.equations.unexplained_bits import UnexplainedBits, find_unexplained
+from deniable.estimators.decoding.initial_guess import first_guess
+from deniable.estimators.decoding.likelihood import maximize
+from deniable.estimators.decoding.sandwich_errors import LeastSquares, fit
+from deniable.estimators.decoding.screening import estimate_beside, most_columns, screen
+from deniable.estimators.frequency.estimate import QUANTILE_975, Estimate, IntervalEnds, Misfit
+from deniable.estimators.frequency.intervals.acceptance import quantile_of
+from deniable.estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
 
 
 def decode(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
 
 _DIGEST_BYTES = 16
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from estimators.arrays import FloatArray
-from estimators.decoding.design import one_block_per_cohort
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.design import one_block_per_cohort
 
 _STEPS = 30
 

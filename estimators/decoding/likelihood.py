@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array
 
-from estimators.arrays import FloatArray
-from estimators.decoding.design import weighted_gram
-from estimators.frequency.simplex import minimize_quadratic
-from estimators.mechanisms.channels import BitChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.design import weighted_gram
+from deniable.estimators.frequency.simplex import minimize_quadratic
+from deniable.estimators.mechanisms.channels import BitChannel
 
 GAP_TOLERANCE = 1e-12
 _MAXIMUM_STEPS = 50

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, diags_array
 
-from estimators.arrays import FloatArray
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.design import one_block_per_cohort, weighted_gram
-from estimators.decoding.equations.least_squares import BitEquations, Solution, solve
-from estimators.decoding.equations.misfit import (
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.design import one_block_per_cohort, weighted_gram
+from deniable.estimators.decoding.equations.least_squares import BitEquations, Solution, solve
+from deniable.estimators.decoding.equations.misfit import (
     FIXED_STRINGS,
     badly_fitting,
     misfit_weight,
@@ -19,7 +19,7 @@ from estimators.decoding.equations.misfit import (
     mostly_unexplained,
     shift_deviation,
 )
-from estimators.decoding.equations.unexplained_bits import UnexplainedBits, hidden_deviation
+from deniable.estimators.decoding.equations.unexplained_bits import UnexplainedBits, hidden_deviation
 
 # Lower bound on 1 - leverage, which is 0 for a row that one column fits exactly.
 _LEAST_FREEDOM = 1e-10

@@ -6,9 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, hstack
 
-from estimators.arrays import FloatArray
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.equations.least_squares import BitEquations, Solution, solve, solve_extra_columns
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.equations.least_squares import (
+    BitEquations,
+    Solution,
+    solve,
+    solve_extra_columns,
+)
 
 #: With more columns, solving the normal equations dominates the time.
 MOST_COLUMNS = 1000

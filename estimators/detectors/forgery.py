@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, chdtrc, kl_div
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 # Expected count per cell from which the false-alarm rate of a likelihood ratio is within 20 % of nominal.
 LEAST_EXPECTED = 50

@@ -42,8 +42,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.intervals.acceptance import LEVEL, quantile_of
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.intervals.acceptance import LEVEL, quantile_of
 
 #: Sizes of change that a start gathers evidence for, in standard errors of the window before it, up and down.
 SIZES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import count_reports
-from estimators.frequency.simplex import minimize_quadratic
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import count_reports
+from deniable.estimators.frequency.simplex import minimize_quadratic
 
 GAP_TOLERANCE = 1e-12
 _MAXIMUM_STEPS = 100

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 
 def count_reports(counts: NDArray[np.int64], width: int) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import count_reports
-from estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import count_reports
+from deniable.estimators.mechanisms.channels import SymmetricChannel
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-12

@@ -5,12 +5,12 @@ from typing import Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.acceptance import LEVEL
-from estimators.frequency.intervals.two_binomials import TwoBinomials
-from estimators.mechanisms.channels import BitChannel, SymmetricChannel
-from estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.acceptance import LEVEL
+from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
+from deniable.estimators.mechanisms.channels import BitChannel, SymmetricChannel
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Estimate, count_reports
-from estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import benjamini_hochberg, binomial_tail
-from estimators.frequency.simplex import project_to_simplex
-from estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import Estimate, count_reports
+from deniable.estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail
+from deniable.estimators.frequency.simplex import project_to_simplex
+from deniable.estimators.mechanisms.channels import SymmetricChannel
 
 ESTIMATORS = ("mle", "inv", "inv-n", "inv-p", "ibu")
 

@@ -5,27 +5,27 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import (
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import (
     QUANTILE_975,
     Estimate,
     QuantileEstimate,
     ScalarEstimate,
     count_reports,
 )
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.numbers.noise import NumberNoise, noise_of
-from estimators.frequency.numbers.quantiles import possible_cells
-from estimators.frequency.numbers.smoothed_em import (
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.numbers.noise import NumberNoise, noise_of
+from deniable.estimators.frequency.numbers.quantiles import possible_cells
+from deniable.estimators.frequency.numbers.smoothed_em import (
     onto_truth,
     report_rates,
     sensitivity,
     smoothed_em,
     smoothing_weight,
 )
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
-from estimators.mechanisms.krr import LARGEST_EPSILON
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Quantiles of every estimate; others follow from its frequencies.
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import QUANTILE_975, Estimate
-from estimators.frequency.intervals.two_binomials import TwoBinomials
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.channels import SymmetricChannel
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import QUANTILE_975, Estimate
+from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 # Half width of the kernel that estimates the density of counts at the cut, in standard deviations.
 _BANDWIDTH = 1 / 8

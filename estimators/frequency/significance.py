@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 FALSE_DISCOVERY_RATE = 0.05
 

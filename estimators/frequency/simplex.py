@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 # Multipliers below this fraction of the largest linear term are rounding errors.
 _MULTIPLIER_TOLERANCE = 1e-13

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 
 class BitChannel(Protocol):

@@ -3,20 +3,20 @@
 import math
 from dataclasses import replace
 
-from estimators.mechanisms.hashing.function_block import block_of
-from estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.krr import LARGEST_EPSILON as LARGEST_KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_bits import TwoStepBits, round_to_thresholds
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.rappor_parameters import LARGEST_EPSILON as LARGEST_RAPPOR
-from estimators.mechanisms.rappor_parameters import choose_thresholds
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.hashing.function_block import block_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON as LARGEST_KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, round_to_thresholds
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.rappor_parameters import LARGEST_EPSILON as LARGEST_RAPPOR
+from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Without a permanent response: each report is randomized afresh.
 OneStep = KRR | LocalHash | PrefixTree | PairKRR | SquareWave

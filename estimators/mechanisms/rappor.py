@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
 
 LARGEST_BITS = 4096
 #: With reports in fewer cohorts, strings are not told from unlisted ones that share their bits: nothing is

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import log_above
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import log_above
 
 WORDS = 1 << 32
 

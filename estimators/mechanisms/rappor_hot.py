@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
 
 LARGEST_BUCKETS = 4096
 

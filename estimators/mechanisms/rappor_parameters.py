@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from estimators.mechanisms.rappor_bits import WORDS, loss_of_one_report, loss_of_permanent_response
+from deniable.estimators.mechanisms.rappor_bits import WORDS, loss_of_one_report, loss_of_permanent_response
 
 LARGEST_EPSILON = 64
 # Below this loss per differing bit, multiples of 2^-32 are too coarse to come close to it.

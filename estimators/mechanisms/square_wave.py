@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import exp_below, log_above
-from estimators.mechanisms.krr import LARGEST_EPSILON, WORDS
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import exp_below, log_above
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON, WORDS
 
 LEAST_STEPS = 4
 LARGEST_STEPS = 512

@@ -7,20 +7,25 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import collision_jump, collisions_in, largest_shift, noise_of
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.listed import decode_listed
-from estimators.decoding.hashed.support_test import Spread, support_test
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
-from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.rollup.overlap import RollUp, client_overlap
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.collisions import (
+    collision_jump,
+    collisions_in,
+    largest_shift,
+    noise_of,
+)
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.decoding.hashed.listed import decode_listed
+from deniable.estimators.decoding.hashed.support_test import Spread, support_test
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.rollup.overlap import RollUp, client_overlap
 
 
 def roll_up_hashed(

@@ -3,17 +3,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.decoding.hot.pair import decode_pair
-from estimators.frequency import krr as krr_estimate
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.number import estimate_number
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.square_wave import SquareWave
-from estimators.rollup.overlap import RollUp, client_overlap, with_returning_clients
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.frequency import krr as krr_estimate
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.number import estimate_number
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.rollup.overlap import RollUp, client_overlap, with_returning_clients
 
 
 def roll_up_krr(

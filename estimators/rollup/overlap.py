@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.decoding.hashed.support_test import SupportTest
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.decoding.hashed.support_test import SupportTest
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.bloom import decode, decode_design
-from estimators.decoding.design import bloom_design
-from estimators.decoding.hot.decode import decode_hot
-from estimators.frequency.estimate import Estimate, IntervalEnds, Misfit
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.rollup.overlap import RollUp, client_overlap, with_returning_clients
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.bloom import decode, decode_design
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, Misfit
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.rollup.overlap import RollUp, client_overlap, with_returning_clients
 
 
 def roll_up_hot(

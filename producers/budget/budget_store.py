@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.charging import ClientRows, Ints
-from producers.budget.client_balance import SpendingTerms
-from producers.storage.store import StoreError
+from deniable.config.settings.spending_terms import SpendingTerms
+from deniable.producers.budget.charging import ClientRows, Ints
+from deniable.producers.storage.store import StoreError
 
 
 class Registered(NamedTuple):

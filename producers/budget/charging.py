@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.client_balance import MOST_REPORTS
+from deniable.producers.budget.client_balance import MOST_REPORTS
 
 # Reports of one client in one window that is still open.
 OPEN = np.dtype([("window_start", "<i8"), ("reports", "<u2")])
@@ -35,7 +35,7 @@ class ClientRows:
 
     Parameters
     ----------
-    balances : CLIENT_BALANCE (m,), see `producers.budget.client_balance`.
+    balances : CLIENT_BALANCE (m,), see `deniable.producers.budget.client_balance`.
     windows : OPEN (e,), distinct by client and start.
     owners : int64 (e,), the client, in [0, m), of each window.
     shown : SHOWN (m,); None if changes of buckets are not limited.

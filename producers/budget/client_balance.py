@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deniable.config.settings.spending_terms import ENDLESS, SpendingTerms
 
 # `until`: end of the period that `reports` were counted in, unix seconds. `terms`: number of the terms under
 # which `reports` and `lifetime` were counted. `carried`: epsilon at delta = 0 of reports under earlier
@@ -23,55 +23,6 @@ CLIENT_BALANCE = np.dtype(
     ]
 )
 MOST_REPORTS = 2**32 - 1
-
-FINGERPRINT_BYTES = 8
-CHANGES_BYTES = 4
-MEMOIZED = b"\1"
-MOST_CHANGES = 2 ** (8 * CHANGES_BYTES) - 1
-
-# Length of the only period without a budget: longer than any other.
-ENDLESS = 2**32
-
-
-@dataclass(frozen=True)
-class SpendingTerms:
-    """The terms under which reports were randomized and counted.
-
-    Parameters
-    ----------
-    fingerprint : of the collection, FINGERPRINT_BYTES.
-    period_seconds : length of a period, at least 1; ENDLESS without a budget.
-    epsilon_per_report, epsilon_inf : nats, of the Allowance.
-    changes : how many changes of its bucket a client shows, at most MOST_CHANGES; None for any number.
-    is_memoized : whether reports share permanent responses, and `epsilon_inf` holds whatever the values do.
-        Implied by `changes`. False, too, of what earlier releases stored, whose figure may be that of one
-        value.
-    """
-
-    fingerprint: bytes
-    period_seconds: int
-    epsilon_per_report: float
-    epsilon_inf: float
-    changes: int | None = None
-    is_memoized: bool = False
-
-    @property
-    def counted(self) -> bytes:
-        """Bytes of what numbers of reports count: `fingerprint`, then `changes`, if any."""
-        limited = b"" if self.changes is None else self.changes.to_bytes(CHANGES_BYTES, "little")
-        return self.fingerprint + limited
-
-    @property
-    def meaning(self) -> bytes:
-        """Bytes that terms are stored under: `counted`, then MEMOIZED unless `changes` imply it."""
-        return self.counted + (MEMOIZED if self.is_memoized and self.changes is None else b"")
-
-    @classmethod
-    def stored(cls, meaning: bytes, period_seconds: int, per_report: float, epsilon_inf: float) -> Self:
-        """Return the terms that a store knows under this `meaning`."""
-        fingerprint, rest = meaning[:FINGERPRINT_BYTES], meaning[FINGERPRINT_BYTES:]
-        changes = int.from_bytes(rest, "little") if len(rest) == CHANGES_BYTES else None
-        return cls(fingerprint, period_seconds, per_report, epsilon_inf, changes, bool(rest))
 
 
 def bring_up_to_date(

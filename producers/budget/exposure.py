@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from estimators.mechanisms.directed_rounding import quotient_above
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.lateness import CLOCK_SECONDS
-from producers.wire import EARLY_SECONDS
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.mechanisms.directed_rounding import quotient_above
+from deniable.producers.budget.lateness import CLOCK_SECONDS
+from deniable.protocol.wire import EARLY_SECONDS
 
 STEPS = 32  # steps between powers of two, to which numbers of reports are rounded up
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from producers.wire import EARLY_SECONDS
+from deniable.estimators.collection import Collection
+from deniable.protocol.wire import EARLY_SECONDS
 
 # The log's clock decides. A report is refused here only if it is untimely for any plausible clock of the log.
 CLOCK_SECONDS = 300

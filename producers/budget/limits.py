@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import DeniableError
-from estimators.mechanisms.directed_rounding import quotient_above, sum_above
-from producers.budget.allowance import LEVELS, Allowance
-from producers.budget.charging import Ints
-from producers.budget.lateness import CLOCK_SECONDS
+from deniable.config.settings.allowance import LEVELS, Allowance
+from deniable.estimators.errors import DeniableError
+from deniable.estimators.mechanisms.directed_rounding import quotient_above, sum_above
+from deniable.producers.budget.charging import Ints
+from deniable.producers.budget.lateness import CLOCK_SECONDS
 
 _UNKNOWN = -1
 
@@ -25,7 +25,7 @@ class CollectionLimits:
     Attributes
     ----------
     is_scanned : whether `note` has seen all clients in the store.
-    seconds_ahead : how far the horizon is ahead of the clock's, see `producers.budget.charging`.
+    seconds_ahead : how far the horizon is ahead of the clock's, see `deniable.producers.budget.charging`.
     """
 
     def __init__(self, allowance: Allowance) -> None:

@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.budget_store import Registered
-from producers.budget.charging import ClientRows, Ints
-from producers.budget.client_balance import FINGERPRINT_BYTES, SpendingTerms
-from producers.budget.stored_rows import balances_of, packed, rows_of
-from producers.storage.store import Store, StoreError
+from deniable.config.settings.spending_terms import FINGERPRINT_BYTES, SpendingTerms
+from deniable.producers.budget.budget_store import Registered
+from deniable.producers.budget.charging import ClientRows, Ints
+from deniable.producers.budget.stored_rows import balances_of, packed, rows_of
+from deniable.producers.storage.store import Store, StoreError
 
 PERIOD_BYTES = 8
 SCANNED_ROWS = 65_536

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.allowance import Allowance
-from producers.budget.budget_store import BudgetStore
-from producers.budget.charging import (
+from deniable.config.settings.allowance import Allowance
+from deniable.config.settings.spending_terms import SpendingTerms
+from deniable.producers.budget.budget_store import BudgetStore
+from deniable.producers.budget.charging import (
     SHOWN,
     ChargeResult,
     ClientRows,
@@ -24,10 +25,10 @@ from producers.budget.charging import (
     hold_buckets,
     horizons,
 )
-from producers.budget.client_balance import SpendingTerms, bring_up_to_date, is_continued
-from producers.budget.limits import CollectionLimits
-from producers.budget.statement import Spent, spent_in
-from producers.budget.stored_rows import keys_of
+from deniable.producers.budget.client_balance import bring_up_to_date, is_continued
+from deniable.producers.budget.limits import CollectionLimits
+from deniable.producers.budget.statement import Spent, spent_in
+from deniable.producers.budget.stored_rows import keys_of
 
 
 @dataclass(frozen=True)

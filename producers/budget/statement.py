@@ -13,17 +13,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.directed_rounding import sum_above
-from producers.budget.allowance import Allowance
-from producers.budget.budget_store import BudgetStore
-from producers.budget.client_balance import ENDLESS, SpendingTerms, bring_up_to_date
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.stored_rows import keys_of
-from producers.randomization.prf import ClientKeys
-from producers.randomization.secret import STORE_NAME, Secret, read_secret
-from producers.storage.store import Store, StoreError, check_identity
+from deniable.config.settings.allowance import Allowance
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.config.settings.spending_terms import ENDLESS, SpendingTerms
+from deniable.estimators.mechanisms.directed_rounding import sum_above
+from deniable.producers.budget.budget_store import BudgetStore
+from deniable.producers.budget.client_balance import bring_up_to_date
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.stored_rows import keys_of
+from deniable.producers.randomization.prf import ClientKeys
+from deniable.producers.storage.store import Store, StoreError, check_identity
+from deniable.protocol.secrets.secret import STORE_NAME, Secret, read_secret
 
 # Terms of a collection of which only the cost is known; stores never use these numbers of terms.
 _FORGOTTEN = SpendingTerms(b"", ENDLESS, 0.0, 0.0)

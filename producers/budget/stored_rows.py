@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.charging import OPEN, SHOWN, Bools, ClientRows, Ints
-from producers.budget.client_balance import CLIENT_BALANCE
+from deniable.producers.budget.charging import OPEN, SHOWN, Bools, ClientRows, Ints
+from deniable.producers.budget.client_balance import CLIENT_BALANCE
 
 KEY_BYTES = 8
 

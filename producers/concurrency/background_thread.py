@@ -4,8 +4,8 @@ import _thread
 import threading
 from collections.abc import Callable
 
-from producers.concurrency.synchronization import Latch
-from producers.errors import DeliveryError
+from deniable.producers.concurrency.synchronization import Latch
+from deniable.producers.errors import DeliveryError
 
 
 class Background:

@@ -8,14 +8,17 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Protocol
 from weakref import WeakSet
 
 import numpy.ma  # noqa: F401
 
-from producers.concurrency.synchronization import Latch
+from deniable.producers.concurrency.synchronization import Latch
 
 STILL_SECONDS = 1.0
+FORK_SECONDS = 0.001
 
 
 class Pause:
@@ -47,6 +50,21 @@ def watch(one: Forkable) -> None:
     _watched.add(one)
 
 
+def import_in_thread(name: str) -> ModuleType:
+    """Import a module in a thread, not while the process forks: the child would have half of it."""
+    while True:
+        done = Latch()
+        _imports.append(done)
+        try:
+            # Listed first: a fork that begins now waits for it, and one that has begun is seen here.
+            if not _under_way:
+                return import_module(name)
+        finally:
+            _imports.remove(done)
+            done.open()
+        time.sleep(FORK_SECONDS)
+
+
 class _Forks(threading.local):
     """The pauses of each fork that this thread has begun: a signal handler may fork within a fork."""
 
@@ -56,11 +74,14 @@ class _Forks(threading.local):
 
 _watched: WeakSet[Forkable] = WeakSet()
 _forks = _Forks()
+_under_way: list[object] = []
+_imports: list[Latch] = []
 
 
 def _before() -> None:
     still: list[tuple[Forkable, Sequence[Pause]]] = []
     _forks.begun.append(still)
+    _under_way.append(still)
     for one in list(_watched):
         still.append((one, one._before_fork()))
     # A hanging disk does not delay the fork: the child may not use a store that was open (see `Store`).
@@ -68,15 +89,20 @@ def _before() -> None:
     for _, pauses in still:
         for pause in pauses:
             pause.reached.wait(deadline - time.monotonic())
+    for done in list(_imports):
+        done.wait(deadline - time.monotonic())
 
 
 def _after_in_parent() -> None:
+    _under_way.pop()
     for _, pauses in _forks.begun.pop():
         for pause in pauses:
             pause.over.open()
 
 
 def _after_in_child() -> None:
+    _under_way.clear()
+    _imports.clear()
     for one, _ in _forks.begun.pop():
         one._begin_anew()
 

@@ -1,4 +1,4 @@
 """A producer's counters, and the metrics computed from them.
 
-May import `wire` and `concurrency`. Begin with `counters`; `definitions` names every metric with its meaning.
+May import `concurrency`. Begin with `counters`; `definitions` names every metric with its meaning.
 """

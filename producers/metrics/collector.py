@@ -6,10 +6,10 @@ from itertools import product
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from producers.metrics import definitions
-from producers.metrics.counters import Counters
-from producers.metrics.metric import single
-from producers.wire import GROUP_REASONS
+from deniable.producers.metrics import definitions
+from deniable.producers.metrics.counters import Counters
+from deniable.protocol.metric import single
+from deniable.protocol.wire import GROUP_REASONS
 
 
 class ProducerMetrics(Collector):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from producers.concurrency.synchronization import AtomicSum
+from deniable.producers.concurrency.synchronization import AtomicSum
 
 Name = TypeVar("Name")
 

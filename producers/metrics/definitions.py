@@ -1,7 +1,7 @@
 """The metrics of a producer. No label names a client, and no number depends on a true value."""
 
-from producers.metrics.metric import CounterMetric, GaugeMetric
-from producers.wire import GROUP_REASONS
+from deniable.protocol.metric import CounterMetric, GaugeMetric
+from deniable.protocol.wire import GROUP_REASONS
 
 REASONS = ("over_budget", "over_window", "too_late", "too_early")  # of refused reports
 OTHER_REASON = "other"

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from producers.budget.charging import ChargeResult
-from producers.budget.lateness import untimely
-from producers.budget.spending import Spending
-from producers.pipeline.queueing.submission import Submission
+from deniable.estimators.collection import Collection
+from deniable.producers.budget.charging import ChargeResult
+from deniable.producers.budget.lateness import untimely
+from deniable.producers.budget.spending import Spending
+from deniable.producers.pipeline.queueing.submission import Submission
 
 
 def timely(

@@ -9,24 +9,24 @@ Rules:
 import logging
 from collections.abc import Sequence
 
-from producers.budget.limits import UnknownLimitError
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.connection import AwayError
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.spending import Spending
-from producers.concurrency.clock import Clock
-from producers.concurrency.fork_hooks import Pause
-from producers.config import ProducerConfig
-from producers.errors import ClosedError, DeliveryError
-from producers.metrics.counters import ReportTotals
-from producers.pipeline.admission import charged, timely
-from producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
-from producers.pipeline.queueing.submission import FlushRequest, Submission
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.storing_thread import StoringThread
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret, SecretError
-from producers.storage.store import StoreError
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.producers.budget.limits import UnknownLimitError
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.postgres.connection import AwayError
+from deniable.producers.budget.spending import Spending
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.fork_hooks import Pause
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.admission import charged, timely
+from deniable.producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
+from deniable.producers.pipeline.queueing.submission import FlushRequest, Submission
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.storing_thread import StoringThread
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.storage.store import StoreError
+from deniable.protocol.secrets.secret import Secret, SecretError
 
 TICK_SECONDS = 1.0
 

@@ -4,15 +4,16 @@ import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from estimators.collection import Collection
-from producers.errors import HopelessError
-from producers.metrics.counters import ReportTotals
-from producers.pipeline.stored_packs import Destination
-from producers.storage.outbox import Outbox, StoredPack
-from producers.storage.store import StoreError
-from producers.transport.edge.delivery import EdgeDelivery
-from producers.transport.sender import Delivery, OutgoingPack
-from producers.wire import MAX_RECORD_BYTES
+from deniable.estimators.collection import Collection
+from deniable.producers.errors import HopelessError
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.stored_packs import Destination
+from deniable.producers.storage.outbox import Outbox, StoredPack
+from deniable.producers.storage.store import StoreError
+from deniable.producers.transport.edge.delivery import EdgeDelivery
+from deniable.producers.transport.packs import OutgoingPack
+from deniable.producers.transport.sender import Delivery
+from deniable.protocol.wire import MAX_RECORD_BYTES
 
 _log = logging.getLogger(__name__)
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.spending import Spending
-from producers.concurrency.clock import Clock
-from producers.config import ProducerConfig
-from producers.randomization.secret import Secret
-from producers.storage.lane_locks import OutboxLane, claim_lane
-from producers.storage.outbox import Outbox
-from producers.storage.store import FileId, Store, StoreError, check_identity
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.spending import Spending
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.config import ProducerConfig
+from deniable.producers.storage.lane_locks import OutboxLane, claim_lane
+from deniable.producers.storage.outbox import Outbox
+from deniable.producers.storage.store import FileId, Store, StoreError, check_identity
+from deniable.protocol.secrets.secret import Secret
 
 BUSY_SECONDS = 0.05
 _UNSPENT = np.zeros(1, np.int64)

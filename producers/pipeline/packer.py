@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from producers.randomization.order import random_order
-from producers.randomization.randomness import Words
-from producers.wire import (
+from deniable.estimators.collection import Collection
+from deniable.producers.randomization.randomness import Words
+from deniable.protocol.secrets.order import random_order
+from deniable.protocol.wire import (
     HEADER_BYTES,
     MAX_RECORD_BYTES,
     PACK_ID_BYTES,

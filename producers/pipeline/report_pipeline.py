@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from producers.concurrency.clock import Clock
-from producers.concurrency.fork_hooks import Pause
-from producers.config import ProducerConfig
-from producers.metrics.counters import ReportTotals
-from producers.pipeline.charging_thread import ChargingThread
-from producers.pipeline.queueing.queue_thread import Queued, Reports
-from producers.pipeline.queueing.submission import FlushRequest
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.storing_thread import StoringThread
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.transport.agreement import Disagreement
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.fork_hooks import Pause
+from deniable.producers.config import ProducerConfig
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.charging_thread import ChargingThread
+from deniable.producers.pipeline.queueing.queue_thread import Queued, Reports
+from deniable.producers.pipeline.queueing.submission import FlushRequest
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.storing_thread import StoringThread
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.transport.agreement import Disagreement
+from deniable.protocol.secrets.secret import Secret
 
 
 class ReportPipeline:

@@ -7,12 +7,12 @@ Buffers belong to no destination, since nothing of them was sent.
 
 from typing import Protocol
 
-from producers.storage.store import StoreError
-from producers.transport.edge.upload_of_pack import MOST_REPORT_BYTES, upload_of
-from producers.transport.sender import OutgoingPack
-from producers.transport.uploads import upload
-from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, UploadError, decode_upload
-from producers.wire import (
+from deniable.producers.storage.store import StoreError
+from deniable.producers.transport.edge.upload_of_pack import MOST_REPORT_BYTES, upload_of
+from deniable.producers.transport.packs import OutgoingPack
+from deniable.protocol.uploads import upload
+from deniable.protocol.uploads.upload import MAX_UPLOAD_BYTES, UploadError, decode_upload
+from deniable.protocol.wire import (
     HEADER_BYTES,
     MAGIC,
     MAX_RECORD_BYTES,

@@ -2,32 +2,42 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.collection import Collection
-from producers.budget.limits import UnknownLimitError
-from producers.concurrency.clock import Clock
-from producers.concurrency.fork_hooks import Pause
-from producers.config import ProducerConfig
-from producers.metrics.counters import ReportTotals
-from producers.pipeline.dispatcher import Dispatch
-from producers.pipeline.open_store import StoreHandle
-from producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
-from producers.pipeline.queueing.submission import FlushRequest, Submission
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.stored_packs import Destination, ToEdge, ToKafka
-from producers.pipeline.transactions import StoreTransactions
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.storage.store import BusyError
-from producers.transport.agreement import Agreement
-from producers.transport.connection import connect
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.agreement import EdgeAgreement
-from producers.transport.edge.connection import EdgeConnection
-from producers.transport.edge.delivery import EdgeDelivery
-from producers.transport.sender import Delivery
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.estimators.collection import Collection
+from deniable.producers.budget.limits import UnknownLimitError
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.fork_hooks import Pause
+from deniable.producers.config import ProducerConfig
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.dispatcher import Dispatch
+from deniable.producers.pipeline.open_store import StoreHandle
+from deniable.producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
+from deniable.producers.pipeline.queueing.submission import FlushRequest, Submission
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.stored_packs import Destination, ToEdge, ToKafka
+from deniable.producers.pipeline.transactions import StoreTransactions
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.storage.store import BusyError
+from deniable.producers.transport.agreement import Agreement
+from deniable.producers.transport.edge.agreement import EdgeAgreement
+from deniable.producers.transport.edge.connection import EdgeConnection
+from deniable.producers.transport.edge.delivery import EdgeDelivery
+from deniable.producers.transport.sender import Delivery
+from deniable.protocol.secrets.secret import Secret
+
+if TYPE_CHECKING:
+    from deniable.producers.transport.connection import Connection
+
+
+def connect(*where: Any) -> "Connection":
+    """Connect to Kafka; see `transport.connection`, which the delivery thread imports."""
+    from deniable.producers.transport import connection
+
+    return connection.connect(*where)
 
 
 class StoringThread:

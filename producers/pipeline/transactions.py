@@ -12,22 +12,22 @@ import logging
 import math
 from collections.abc import Sequence
 
-from producers.concurrency.clock import Clock
-from producers.config import ProducerConfig
-from producers.metrics.counters import Backlog, Receipt, ReportTotals
-from producers.pipeline.admission import charged, timely
-from producers.pipeline.dispatcher import Dispatch
-from producers.pipeline.open_store import OpenStore, StoreHandle
-from producers.pipeline.packer import Packer, cut
-from producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
-from producers.pipeline.small_pack_warning import SmallPacks
-from producers.pipeline.stored_packs import Destination, unpacked
-from producers.randomization.randomness import Words
-from producers.randomization.secret import SecretError
-from producers.storage.input_progress import set_progress
-from producers.storage.outbox import OVERHEAD_BYTES, Depth, Outbox, StoredBuffer
-from producers.storage.store import BusyError, StoreError
-from producers.wire import Pack
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.config import ProducerConfig
+from deniable.producers.metrics.counters import Backlog, Receipt, ReportTotals
+from deniable.producers.pipeline.admission import charged, timely
+from deniable.producers.pipeline.dispatcher import Dispatch
+from deniable.producers.pipeline.open_store import OpenStore, StoreHandle
+from deniable.producers.pipeline.packer import Packer, cut
+from deniable.producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
+from deniable.producers.pipeline.small_pack_warning import SmallPacks
+from deniable.producers.pipeline.stored_packs import Destination, unpacked
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.storage.input_progress import set_progress
+from deniable.producers.storage.outbox import OVERHEAD_BYTES, Depth, Outbox, StoredBuffer
+from deniable.producers.storage.store import BusyError, StoreError
+from deniable.protocol.secrets.secret import SecretError
+from deniable.protocol.wire import Pack
 
 ADOPT_SECONDS = 30.0
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.randomization.prf import derive_key, encrypt, mac, mac_texts
-from producers.randomization.randomness import Words, below
-from producers.randomization.secret import Secret
+from deniable.producers.randomization.prf import derive_key, encrypt, mac, mac_texts
+from deniable.producers.randomization.randomness import Words, below
+from deniable.protocol.secrets.secret import Secret
 
 Blocks = NDArray[np.uint64]
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.randomization import aes
-from producers.randomization.aes import BLOCK_BYTES, KEY_BYTES
-from producers.randomization.secret import Secret
+from deniable.protocol.secrets import aes
+from deniable.protocol.secrets.aes import BLOCK_BYTES, KEY_BYTES
+from deniable.protocol.secrets.secret import Secret
 
 CLIENT_KEY_BYTES = 16
 

@@ -8,13 +8,13 @@ USENIX Security 2017, section 4.4 (local hashing); Li et al., SIGMOD 2020, secti
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_bits import TwoStepBits
-from estimators.mechanisms.square_wave import SquareWave
-from producers.randomization.randomness import Words, below
-from producers.wire import bucket_dtype
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.randomization.randomness import Words, below
+from deniable.protocol.wire import bucket_dtype
 
 PLACES = 32
 

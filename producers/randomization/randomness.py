@@ -8,7 +8,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.randomization import aes
+from deniable.protocol.secrets import aes
 
 BYTES_PER_KEY = 2**30
 SECONDS_PER_KEY = 1.0

@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.mechanism import Mechanism
-from producers.randomization.prf import CLIENT_KEY_BYTES
-from producers.wire import mechanism_number, report_bytes
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.producers.randomization.prf import CLIENT_KEY_BYTES
+from deniable.protocol.wire import mechanism_number, report_bytes
 
 PART_REPORTS = 65_536
 PART_BYTES = 4 * 2**20

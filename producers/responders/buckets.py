@@ -5,10 +5,10 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from producers.concurrency.synchronization import AtomicSum
-from producers.randomization.randomness import Words, below
-from producers.responders.validation import integers, texts
+from deniable.estimators.collection import Collection
+from deniable.producers.concurrency.synchronization import AtomicSum
+from deniable.producers.randomization.randomness import Words, below
+from deniable.producers.responders.validation import integers, texts
 
 UNKNOWN = -1
 

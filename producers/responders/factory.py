@@ -1,24 +1,24 @@
 """Choose the responder, which randomizes the values of one collection."""
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Responder
-from producers.responders.krr import KRRResponder, LongitudinalResponder
-from producers.responders.local_hash import HashResponder, LongitudinalHashResponder
-from producers.responders.number import NumberResponder
-from producers.responders.pair import HotPairResponder, PairResponder
-from producers.responders.prefix_tree import PrefixTreeResponder
-from producers.responders.rappor import BloomResponder, HotResponder
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Responder
+from deniable.producers.responders.krr import KRRResponder, LongitudinalResponder
+from deniable.producers.responders.local_hash import HashResponder, LongitudinalHashResponder
+from deniable.producers.responders.number import NumberResponder
+from deniable.producers.responders.pair import HotPairResponder, PairResponder
+from deniable.producers.responders.prefix_tree import PrefixTreeResponder
+from deniable.producers.responders.rappor import BloomResponder, HotResponder
+from deniable.protocol.secrets.secret import Secret
 
 
 def responder_of(collection: Collection, secret: Secret, words: Words) -> Responder:

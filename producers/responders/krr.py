@@ -3,17 +3,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from producers.randomization.permanent_responses import Blocks, Memory, number_blocks
-from producers.randomization.randomizers import randomize_krr
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Responses, chunks, in_one_cohort
-from producers.responders.buckets import Buckets
-from producers.responders.validation import clients_of
-from producers.wire import bucket_dtype
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.producers.randomization.permanent_responses import Blocks, Memory, number_blocks
+from deniable.producers.randomization.randomizers import randomize_krr
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Batch, Responses, chunks, in_one_cohort
+from deniable.producers.responders.buckets import Buckets
+from deniable.producers.responders.validation import clients_of
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import bucket_dtype
 
 NUMBER_BYTES = 8
 

@@ -5,17 +5,17 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from producers.randomization.permanent_responses import Blocks, Memory, number_blocks
-from producers.randomization.randomizers import randomize_hashed, randomize_krr
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Deferred, Responses, chunks, in_one_cohort
-from producers.responders.validation import clients_of, different_texts
-from producers.wire import bucket_dtype
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.producers.randomization.permanent_responses import Blocks, Memory, number_blocks
+from deniable.producers.randomization.randomizers import randomize_hashed, randomize_krr
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Batch, Deferred, Responses, chunks, in_one_cohort
+from deniable.producers.responders.validation import clients_of, different_texts
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import bucket_dtype
 
 NUMBER_BYTES = 8
 

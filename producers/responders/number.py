@@ -3,15 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
-from producers.concurrency.synchronization import AtomicSum
-from producers.randomization.randomizers import randomize_square_wave
-from producers.randomization.randomness import Words, below
-from producers.responders.batch import Batch, Responses, chunks
-from producers.responders.validation import clients_of, numbers
-from producers.wire import bucket_dtype
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.concurrency.synchronization import AtomicSum
+from deniable.producers.randomization.randomizers import randomize_square_wave
+from deniable.producers.randomization.randomness import Words, below
+from deniable.producers.responders.batch import Batch, Responses, chunks
+from deniable.producers.responders.validation import clients_of, numbers
+from deniable.protocol.wire import bucket_dtype
 
 NUMBER_BYTES = 8
 

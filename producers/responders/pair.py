@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from producers.randomization.randomizers import randomize_pair
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Responses, chunks
-from producers.responders.buckets import UNKNOWN, Buckets
-from producers.responders.rappor import HotResponder
-from producers.responders.validation import MISSING_TEXT, clients_of, has_list, is_missing, texts
-from producers.wire import bucket_dtype
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.producers.randomization.randomizers import randomize_pair
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Batch, Responses, chunks
+from deniable.producers.responders.buckets import UNKNOWN, Buckets
+from deniable.producers.responders.rappor import HotResponder
+from deniable.producers.responders.validation import MISSING_TEXT, clients_of, has_list, is_missing, texts
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import bucket_dtype
 
 NUMBER_BYTES = 16  # of the two numbers of a pair
 

@@ -5,16 +5,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
-from producers.randomization.permanent_responses import Memory
-from producers.randomization.randomizers import randomize_hashed
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Responses, chunks
-from producers.responders.validation import clients_of, different_texts
-from producers.wire import bucket_dtype
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from deniable.producers.randomization.permanent_responses import Memory
+from deniable.producers.randomization.randomizers import randomize_hashed
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Batch, Responses, chunks
+from deniable.producers.responders.validation import clients_of, different_texts
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import bucket_dtype
 
 NUMBER_BYTES = 8
 

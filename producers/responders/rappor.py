@@ -6,18 +6,18 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.bloom_filter import numbered_rows
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.randomization.aes import BLOCK_BYTES
-from producers.randomization.permanent_responses import Blocks, Memory
-from producers.randomization.randomizers import at_most, instantaneous, permanent
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, Responses, chunks
-from producers.responders.buckets import UNKNOWN, Buckets
-from producers.responders.validation import clients_of, different_texts, text_sets, texts
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.bloom_filter import numbered_rows
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.randomization.permanent_responses import Blocks, Memory
+from deniable.producers.randomization.randomizers import at_most, instantaneous, permanent
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Batch, Responses, chunks
+from deniable.producers.responders.buckets import UNKNOWN, Buckets
+from deniable.producers.responders.validation import clients_of, different_texts, text_sets, texts
+from deniable.protocol.secrets.aes import BLOCK_BYTES
+from deniable.protocol.secrets.secret import Secret
 
 
 class BloomResponder:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.responders.pair import text_pair
-from producers.responders.validation import MISSING_TEXT, is_missing, is_number, nearest_float, whole
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.responders.pair import text_pair
+from deniable.producers.responders.validation import MISSING_TEXT, is_missing, is_number, nearest_float, whole
 
 
 @dataclass(frozen=True)

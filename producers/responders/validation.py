@@ -14,8 +14,8 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.distinct_texts import numbered
-from producers.wire import MAX_WINDOW_START
+from deniable.estimators.mechanisms.hashing.distinct_texts import numbered
+from deniable.protocol.wire import MAX_WINDOW_START
 
 #: One value: text, a number, or a set of text.
 EventValue: TypeAlias = str | float | np.integer | np.floating | AbstractSet[str] | Sequence[str] | None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from producers.storage.store import Store
+from deniable.producers.storage.store import Store
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from weakref import WeakSet
 
-from producers.storage.store import StoreError
+from deniable.producers.storage.store import StoreError
 
 
 class OutboxLane:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from producers.storage.lane_locks import OutboxLane, try_lane
-from producers.storage.store import Store
+from deniable.producers.storage.lane_locks import OutboxLane, try_lane
+from deniable.producers.storage.store import Store
 
 # Added to the bytes of a pack or buffer: SQLite's rows, and the future header of a buffer.
 OVERHEAD_BYTES = 128

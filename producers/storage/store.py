@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import DeniableError
-from producers.randomization.secret import STORE_NAME, Secret, SecretError
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.secrets.secret import STORE_NAME, Secret, SecretError
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = int.from_bytes(b"DNBL", "big")

@@ -6,13 +6,15 @@ Rule: nothing waits for the answer but the thread that asks. A producer that can
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from estimators.collection import Collection
-from producers.concurrency.timing import DEFAULT, ProducerTiming
-from producers.transport.parameter_differences import differences
-from producers.transport.publication import Publication, are_complete
-from producers.transport.publication_reader import Manager, PublicationReader, UnreadableError
+from deniable.estimators.collection import Collection
+from deniable.producers.concurrency.timing import DEFAULT, ProducerTiming
+from deniable.producers.transport.parameter_differences import differences
+from deniable.protocol.publication import Publication, are_complete
+
+if TYPE_CHECKING:
+    from deniable.cluster.reading.publication_reader import Manager, PublicationReader
 
 HEADER = "collection"  # of a record of `reports`, with the name of the pack's collection
 REMEDY = "Use the workers' collection file here"
@@ -87,7 +89,8 @@ class Agreement:
         self, collections: Iterable[Collection], topic: str | None, timing: ProducerTiming = DEFAULT
     ) -> None:
         self._collections = {each.fingerprint: each for each in collections}
-        self._reader = None if topic is None else PublicationReader(topic)
+        self._topic = topic
+        self._reader: PublicationReader | None = None
         self._seconds = timing.comparison
         self._due = 0.0
         self._unreadable = ""
@@ -99,15 +102,18 @@ class Agreement:
         """The collections whose reports the workers reject, by name."""
         return self._differing
 
-    def compare(self, manager: Manager) -> None:
+    def compare(self, manager: "Manager") -> None:
         """Read what the workers publish, unless that was done within the last minute; log what has changed.
 
         Parameters
         ----------
         manager : of a client that is connected.
         """
-        if self._reader is None or time.monotonic() < self._due:
+        if self._topic is None or time.monotonic() < self._due:
             return
+        from deniable.cluster.reading.publication_reader import PublicationReader, UnreadableError
+
+        self._reader = self._reader or PublicationReader(self._topic)
         self._due = time.monotonic() + self._seconds
         try:
             published = self._reader.read(manager)
@@ -125,7 +131,7 @@ class Agreement:
         It lets a worker that rejects the pack say why. It depends on no value.
         """
         own = self._collections.get(fingerprint)
-        if self._reader is None or own is None or own.name in self._agreed:
+        if self._topic is None or own is None or own.name in self._agreed:
             return []
         return [(HEADER, own.name.encode())]
 

@@ -10,20 +10,23 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
 )
 from kafka.net.compat import KafkaNetClient
 
-from producers.errors import DeliveryError, HopelessError, MissingTopicError, PartitionsError
-from producers.transport.client_log import CLIENT_ID
-from producers.transport.cluster import Cluster, PlaintextError
-from producers.transport.credential_files import SecurityError
-from producers.transport.publication_reader import Manager
+from deniable.cluster.cluster import Cluster, PlaintextError
+from deniable.cluster.credential_files import SecurityError
+from deniable.cluster.reading.publication_reader import Manager
+from deniable.producers.errors import DeliveryError, HopelessError, MissingTopicError, PartitionsError
+from deniable.producers.transport.client_log import CLIENT_ID
 
 METADATA_SECONDS = 10.0
 MISSING_SECONDS = 2.0  # brokers may deny a topic that was just created, or while they start
 BATCH_BYTES = 131_072
+TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no types

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from estimators.collection import Collection
-from estimators.mechanisms.directed_rounding import rounded_up_short
-from producers.transport.publication import ManyValues, Publication, PublishedParameters, publication_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
+from deniable.protocol.publication import ManyValues, Publication, PublishedParameters, publication_of
 
 MOST_NAMED = 3
 MOST_CHARACTERS = 40

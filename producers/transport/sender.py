@@ -3,64 +3,25 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from deniable.producers.concurrency.background_thread import Background
+from deniable.producers.concurrency.fork_hooks import import_in_thread
+from deniable.producers.concurrency.timing import DEFAULT, ProducerTiming
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.transport.agreement import Agreement
+from deniable.producers.transport.client_log import keep_out_of_log
+from deniable.producers.transport.packs import Outcome, OutgoingPack
 
-from producers.concurrency.background_thread import Background
-from producers.concurrency.timing import DEFAULT, ProducerTiming
-from producers.errors import DeliveryError, HopelessError
-from producers.transport.agreement import Agreement
-from producers.transport.client_log import keep_out_of_log
-from producers.transport.connection import Connection, cause
+if TYPE_CHECKING:
+    from deniable.producers.transport.connection import Connection
 
 BYTES_IN_FLIGHT = 32 * 2**20
-TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+# All that uses Kafka's client, whose import takes as long as that of everything else: the thread does it.
+LATE = ("deniable.producers.transport.connection", "deniable.cluster.reading.publication_reader")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class OutgoingPack:
-    """A pack between the outbox and the broker.
-
-    Parameters
-    ----------
-    number : its number in the outbox.
-    partition : of the topic, in [0, partitions).
-    fingerprint : of the collection.
-    window_start : unix seconds. Becomes the record's timestamp, which would otherwise reveal this machine's
-        clock.
-    reports : their number.
-    record : bytes to send.
-    """
-
-    number: int
-    partition: int
-    fingerprint: int
-    window_start: int
-    reports: int
-    record: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Outcomes of packs since the last call.
-
-    Parameters
-    ----------
-    acknowledged : append time of each pack that the broker has appended, unix milliseconds, by number; None
-        of a pack that an edge has taken, which gives none.
-    lost : numbers of packs to send again. They may nevertheless have been appended.
-    too_large : numbers of packs that the broker refused for their size, and would refuse again.
-    rejected : reason of each pack that an edge has rejected for good, by number.
-    """
-
-    acknowledged: Mapping[int, int | None]
-    lost: frozenset[int]
-    too_large: frozenset[int] = frozenset()
-    rejected: Mapping[int, str] = field(default_factory=dict)
 
 
 class Delivery:
@@ -81,7 +42,7 @@ class Delivery:
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: "Callable[[], Connection]",
         topic: str,
         wake: Callable[[], None],
         waiting: Callable[[], int] = lambda: 0,
@@ -157,6 +118,8 @@ class Delivery:
         self._thread.join(self._timing.disconnect)
 
     def _run(self) -> None:
+        for module in LATE:
+            import_in_thread(module)
         while not self._closing:
             keep_out_of_log()
             try:
@@ -176,7 +139,7 @@ class Delivery:
                 pause = retry[min(self._failures, len(retry)) - 1]
                 self._changed.wait_for(lambda: self._closing, pause)
 
-    def _send_all(self, kafka: Connection) -> None:
+    def _send_all(self, kafka: "Connection") -> None:
         """Send packs until something fails, or until `close`."""
         while True:
             self._agreement.compare(kafka.manager)
@@ -193,7 +156,9 @@ class Delivery:
             for pack in packs:
                 self._send_one(kafka, pack)
 
-    def _send_one(self, kafka: Connection, pack: OutgoingPack) -> None:
+    def _send_one(self, kafka: "Connection", pack: OutgoingPack) -> None:
+        from kafka.errors import KafkaError
+
         try:
             future = kafka.send(
                 self._topic,
@@ -220,7 +185,9 @@ class Delivery:
             _log.warning("packs are sent again, %d were waiting", self._waiting())
         self._wake()
 
-    def _refuse(self, kafka: Connection, number: int, error: BaseException) -> None:
+    def _refuse(self, kafka: "Connection", number: int, error: BaseException) -> None:
+        from deniable.producers.transport.connection import TOO_LARGE
+
         with self._changed:
             # Only the first error concerns its pack: Kafka's client then fails all others with the same
             # error.
@@ -229,7 +196,9 @@ class Delivery:
                 self._too_large.add(number)
         self._fail(kafka, error)
 
-    def _fail(self, kafka: Connection, error: BaseException) -> None:
+    def _fail(self, kafka: "Connection", error: BaseException) -> None:
+        from deniable.producers.transport.connection import cause
+
         with self._changed:
             if self._broken is kafka or self._closing:
                 return

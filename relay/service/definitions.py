@@ -4,8 +4,8 @@ Rule: counters count batches once Kafka has all their packs. A batch that a rela
 or because another relay works on its partition, is counted again: workers count it once.
 """
 
-from producers.metrics.metric import CounterMetric, GaugeMetric, HistogramMetric
-from relay.acceptance import REASONS
+from deniable.protocol.metric import CounterMetric, GaugeMetric, HistogramMetric
+from deniable.relay.acceptance import REASONS
 
 SIZES = (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0, 1_000_000.0)
 

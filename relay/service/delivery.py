@@ -12,10 +12,10 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from producers.transport.cluster import Cluster
-from relay.service.away import Away
-from relay.service.errors import RelayError
-from relay.service.partition import Sendable
+from deniable.cluster.cluster import Cluster
+from deniable.relay.service.away import Away
+from deniable.relay.service.errors import RelayError
+from deniable.relay.service.partition import Sendable
 
 BATCH_BYTES = 1 << 18
 RECORD_BYTES = 1_048_588

@@ -1,6 +1,6 @@
 """Why a relay ends."""
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 
 
 class RelayError(DeniableError, RuntimeError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from relay.control import RelaySettings
+from deniable.relay.control import RelaySettings
 
 
 @dataclass(frozen=True)

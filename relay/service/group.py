@@ -20,9 +20,9 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
 )
 
-from producers.transport.cluster import Cluster
-from relay.recovery import Position
-from relay.service.partition import UploadRecord
+from deniable.cluster.cluster import Cluster
+from deniable.relay.recovery import Position
+from deniable.relay.service.partition import UploadRecord
 
 FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory
 SESSION_MILLISECONDS = 6_000  # a dead relay's partitions must be open again within delivery_seconds

@@ -8,11 +8,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from estimators.accounting.shuffling.honest import HonestShuffle
-from relay.acceptance import REASONS
-from relay.service import definitions
-from relay.service.partition import PartitionRelay, SealedBatch
-from relay.windows import ClosedWindow
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.relay.acceptance import REASONS
+from deniable.relay.service import definitions
+from deniable.relay.service.partition import PartitionRelay, SealedBatch
+from deniable.relay.windows import ClosedWindow
 
 SHOWN_SECONDS = 300  # for which a closed window's figure counts at least; Prometheus looks back as far
 UNKNOWN = "unknown"  # a collection that is no longer in this relay's file

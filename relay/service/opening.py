@@ -8,11 +8,11 @@ same ids: so the relay refuses.
 from dataclasses import dataclass
 from typing import Protocol
 
-from relay.control import RelaySettings, decode_control
-from relay.fold import Start
-from relay.keys import RelayKeys
-from relay.recovery import NO_SETTINGS, Position
-from relay.service.errors import RelayError
+from deniable.relay.control import RelaySettings, decode_control
+from deniable.relay.fold import Start
+from deniable.relay.keys import RelayKeys
+from deniable.relay.recovery import NO_SETTINGS, Position
+from deniable.relay.service.errors import RelayError
 
 
 class UploadLog(Protocol):

@@ -14,8 +14,8 @@ from typing import Self
 
 import msgspec
 
-from estimators.errors import DeniableError
-from relay.fold import RelayBatch
+from deniable.estimators.errors import DeniableError
+from deniable.relay.fold import RelayBatch
 
 VERSION = 1
 

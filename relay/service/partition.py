@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from producers import wire
-from relay.fold import Fold, RelayBatch, Start
-from relay.keys import RelayKeys
-from relay.recovery import Ends, Position
-from relay.service.errors import RelayError
-from relay.service.outcomes import OutcomeRecord
+from deniable.protocol import wire
+from deniable.relay.fold import Fold, RelayBatch, Start
+from deniable.relay.keys import RelayKeys
+from deniable.relay.recovery import Ends, Position
+from deniable.relay.service.errors import RelayError
+from deniable.relay.service.outcomes import OutcomeRecord
 
 LOG_APPEND_TIME = 1
 HOUR_MILLISECONDS = 3_600_000

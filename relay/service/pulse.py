@@ -5,10 +5,11 @@ appended to a log that has none, or older ones; and those in force again, before
 Whatever two relays append at once is harmless (see `control`).
 """
 
-from relay.control import RESTATE_SECONDS, RelaySettings, encode_marker, encode_settings
-from relay.fold import Fold
-from relay.keys import RelayKeys
-from relay.service.following import Following, following
+from deniable.protocol.uploads.frame import RESTATE_SECONDS
+from deniable.relay.control import RelaySettings, encode_marker, encode_settings
+from deniable.relay.fold import Fold
+from deniable.relay.keys import RelayKeys
+from deniable.relay.service.following import Following, following
 
 CLOSED_MILLISECONDS = 50  # after a window's end, so that the marker's append time is beyond it
 LEAST_SECONDS = 0.1  # between two markers

@@ -1,7 +1,7 @@
 """The loop of a relay: poll, fold, send, commit. Then markers, and partitions that are new.
 
 Rule: a batch's position is committed after Kafka has all its records. So whatever ends the process, the next
-relay sends at most the last batches again, byte for byte (see `relay.recovery`).
+relay sends at most the last batches again, byte for byte (see `deniable.relay.recovery`).
 
 The fold runs in a thread, so that heartbeats and probes are answered meanwhile; one poll is folded, sent and
 committed before the next one, which bounds what is in memory.
@@ -23,21 +23,21 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from estimators.accounting.shuffling.honest import HonestShuffle
-from estimators.errors import DefectError, DeniableError
-from producers.transport.cluster import Cluster
-from relay.control import RelaySettings, is_settings
-from relay.fold import Fold
-from relay.keys import RelayKeys
-from relay.service.away import Away
-from relay.service.delivery import PackDelivery
-from relay.service.errors import RelayError
-from relay.service.following import names_of
-from relay.service.group import RelayGroup
-from relay.service.metrics import RelayMetrics
-from relay.service.opening import open_partition
-from relay.service.partition import PartitionRelay, SealedBatch, UploadRecord
-from relay.service.pulse import Pulse
+from deniable.cluster.cluster import Cluster
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.estimators.errors import DefectError, DeniableError
+from deniable.relay.control import RelaySettings, is_settings
+from deniable.relay.fold import Fold
+from deniable.relay.keys import RelayKeys
+from deniable.relay.service.away import Away
+from deniable.relay.service.delivery import PackDelivery
+from deniable.relay.service.errors import RelayError
+from deniable.relay.service.following import names_of
+from deniable.relay.service.group import RelayGroup
+from deniable.relay.service.metrics import RelayMetrics
+from deniable.relay.service.opening import open_partition
+from deniable.relay.service.partition import PartitionRelay, SealedBatch, UploadRecord
+from deniable.relay.service.pulse import Pulse
 
 POLL_MILLISECONDS = 100
 RETRY_SECONDS = 1.0

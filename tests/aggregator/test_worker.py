@@ -11,20 +11,20 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 from structlog.testing import capture_logs
 
-from aggregator import worker
-from aggregator.ledger import row_values
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import owner as owner_module
-from aggregator.partition.assignment import Assignment
-from aggregator.partition.consumer import ExactApp
-from aggregator.partition.owner import RecordSource
-from aggregator.partition.timing import PartitionTiming
-from aggregator.records.estimate import EstimateRecord
-from aggregator.views.backfill import Backfill
-from aggregator.views.change_watch import ChangeWatch
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web.server import WebServer
-from aggregator.worker import WorkerTiming
+from deniable.aggregator import worker
+from deniable.aggregator.ledger import row_values
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition import owner as owner_module
+from deniable.aggregator.partition.assignment import Assignment
+from deniable.aggregator.partition.consumer import ExactApp
+from deniable.aggregator.partition.owner import RecordSource
+from deniable.aggregator.partition.timing import PartitionTiming
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.views.backfill import Backfill
+from deniable.aggregator.views.change_watch import ChangeWatch
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web.server import WebServer
+from deniable.aggregator.worker import WorkerTiming
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     DEPLOYMENT,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from analysis.export import local_folder
-from analysis.export.bucket_prefix import BucketPrefix
-from analysis.export.local_folder import LocalFolder
+from deniable.analysis.export import local_folder
+from deniable.analysis.export.bucket_prefix import BucketPrefix
+from deniable.analysis.export.local_folder import LocalFolder
 from tests.support.processes import FaultPoints
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from deploy.broker.child_processes import last_lines, spawn, stop
+from deniable.deploy.broker.child_processes import last_lines, spawn, stop
 from tests.support.needed import tool
 from tests.support.processes import new_port, wait_until
 

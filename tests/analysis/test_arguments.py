@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.arguments import texts_of
+from deniable.analysis.arguments import texts_of
 from tests.support.messages import PinMessages
 
 ALLOWED = "a list of distinct strings, at least one"

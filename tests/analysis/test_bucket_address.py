@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from analysis.errors import WrongArgumentError
-from analysis.export.bucket_address import bucket_and_prefix, check_endpoints
+from deniable.analysis.errors import WrongArgumentError
+from deniable.analysis.export.bucket_address import bucket_and_prefix, check_endpoints
 from tests.support.messages import PinMessages
 
 
@@ -25,7 +25,7 @@ def test_url_has_a_bucket_and_a_prefix(url: str, parts: tuple[str, str]) -> None
 def test_client_is_not_opened_with_a_wrong_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else it panics, with a traceback of Rust on stderr and an exception that nothing catches."""
     pytest.importorskip("obstore", reason="the extra s3 is not installed")
-    from analysis.export.bucket_prefix import BucketPrefix
+    from deniable.analysis.export.bucket_prefix import BucketPrefix
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:25455")
     with pytest.raises(WrongArgumentError, match="AWS_ENDPOINT_URL"):

@@ -15,10 +15,10 @@ from tests.support.messages import PinMessages
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 pytest.importorskip("obstore", reason="the extra s3 is not installed")
 
-from analysis.errors import AnalysisError
-from analysis.export.bucket_prefix import BucketPrefix
-from analysis.export.day_files import DayFiles
-from analysis.tables.estimate_table import estimate_schema
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.export.bucket_prefix import BucketPrefix
+from deniable.analysis.export.day_files import DayFiles
+from deniable.analysis.tables.estimate_table import estimate_schema
 from tests.analysis.s3_server import BUCKET, KEY, REGION, SECRET, S3Server
 from tests.analysis.test_day_files import FINAL, table_of, windows
 from tests.support.aggregator.builders import FRUIT, T0

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 import deniable
-from deploy.broker.child_processes import last_lines
+from deniable.deploy.broker.child_processes import last_lines
 from tests.analysis.conftest import newest_finals
 from tests.support.aggregator.kafka_connect import connect_jars, connecting
 from tests.support.deployments import Deployment

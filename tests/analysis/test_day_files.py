@@ -19,20 +19,20 @@ from tests.support.messages import PinMessages
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 import deniable
-from aggregator.history.periods import Period
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from analysis.errors import AnalysisError
-from analysis.export.day_files import DayFiles
-from analysis.export.layout import ExportFile, file_named
-from analysis.export.local_folder import LocalFolder, locked
-from analysis.sources.files import files_of, read_files
-from analysis.sources.newest import NewestEstimates
-from analysis.tables.estimate_table import estimate_schema
-from analysis.tables.export_state import state_folder
-from analysis.tables.file_formats import plain_schema, read_table, write_table
-from analysis.tables.window_table import window_schema, window_table
-from deploy.query.export import lost_sentence
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.export.day_files import DayFiles
+from deniable.analysis.export.layout import ExportFile, file_named
+from deniable.analysis.export.local_folder import LocalFolder, locked
+from deniable.analysis.sources.files import files_of, read_files
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.tables.estimate_table import estimate_schema
+from deniable.analysis.tables.export_state import state_folder
+from deniable.analysis.tables.file_formats import plain_schema, read_table, write_table
+from deniable.analysis.tables.window_table import window_schema, window_table
+from deniable.deploy.query.export import lost_sentence
 from tests.support.aggregator.builders import FRUIT, T0, changed, estimate_of
 from tests.support.paths import REPOSITORY
 
@@ -65,7 +65,7 @@ def exported(output: Path) -> Any:
     """All rows of all files, each once as it is there; no reader's choice of a newest revision."""
     import pyarrow as pa
 
-    from analysis.tables.file_formats import read_table
+    from deniable.analysis.tables.file_formats import read_table
 
     found = [
         read_table(path, estimate_schema(), {"collection": "fruit"}) for path in files_of(output, "fruit")
@@ -239,7 +239,7 @@ def test_damaged_parquet_is_refused_with_a_remedy(tmp_path: Path, kept: int) -> 
 EXPORT = """
 import sys
 from pathlib import Path
-from analysis.export.local_folder import locked
+from deniable.analysis.export.local_folder import locked
 from tests.analysis.test_day_files import MERGES, WINDOWS, day_files, table_of, windows
 
 output, revision = Path(sys.argv[1]), int(sys.argv[2])
@@ -402,7 +402,7 @@ def test_full_disk_is_named_with_the_file(
     with locked(tmp_path / "out"):
         files = day_files(tmp_path / "out")
         files.merge(table_of(windows(range(1))))
-        monkeypatch.setattr("analysis.export.local_folder.write_table", full)
+        monkeypatch.setattr("deniable.analysis.export.local_folder.write_table", full)
         pin_messages({"a full disk": lambda: files.merge(table_of(windows(range(2))))})
     check(tmp_path / "out", windows(range(1)))
 

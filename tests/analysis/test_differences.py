@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from analysis.differences import SideShares, compare_shares
-from estimators.frequency import krr
-from estimators.mechanisms.krr import KRR
+from deniable.analysis.differences import SideShares, compare_shares
+from deniable.estimators.frequency import krr
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.estimators.simulation import generator
 from tests.support.messages import PinMessages
 

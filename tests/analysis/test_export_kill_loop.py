@@ -14,12 +14,12 @@ import pytest
 from kafka import KafkaProducer
 
 import deniable
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.window_counts import WindowCounts
-from deploy.cluster.topics.setup import connected
-from deploy.config.file import load
-from producers.transport.cluster import Cluster
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.topics.checks import connected
+from deniable.config.file import load
 from tests.analysis.s3_server import HeldUpload, S3Server
 from tests.analysis.test_day_files import FINAL
 from tests.support.deployments import Deployment

@@ -9,8 +9,8 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
-from analysis.sources import following
-from producers.transport.cluster import Cluster
+from deniable.analysis.sources import following
+from deniable.cluster.cluster import Cluster
 
 OUTAGES = 3
 

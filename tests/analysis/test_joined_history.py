@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import decode_estimate, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views.estimate_history import EstimateHistory
-from analysis.changes.comparability import change_between, sentence_of
-from analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
-from analysis.changes.joined_history import Definition, join_history
-from estimators.collection import Collection
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import decode_estimate, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.analysis.changes.comparability import change_between, sentence_of
+from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
+from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0
 from tests.support.messages import PinMessages
 

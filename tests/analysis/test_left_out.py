@@ -13,14 +13,14 @@ from tests.support.messages import PinMessages
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 import deniable
-from aggregator.history.periods import Period
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from analysis.sources.left_out import deleted_sentence
-from analysis.sources.newest import NewestEstimates
-from analysis.tables.file_formats import write_table
-from analysis.tables.window_table import window_table
-from deploy.query import tables
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.functions import read as tables
+from deniable.analysis.sources.left_out import deleted_sentence
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.tables.file_formats import write_table
+from deniable.analysis.tables.window_table import window_table
 from tests.support.aggregator.builders import T0, changed, estimate_of
 
 FINAL = changed(estimate_of(), final=True)

@@ -10,10 +10,10 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 import deniable
-from aggregator.estimation.empty_record import empty_record_of
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from deploy.config.file import load
+from deniable.aggregator.estimation.empty_record import empty_record_of
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.config.file import load
 from tests.analysis.test_day_files import FINAL
 from tests.support.aggregator.builders import changed
 from tests.support.deployments import Deployment

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import resource
-from analysis.sources.topic import keep_memory_of_fetches
+from deniable.analysis.sources.topic import keep_memory_of_fetches
 keep_memory_of_fetches()
 def fetch():
     for _ in range(50):

@@ -4,15 +4,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.history.periods import Period
-from aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
-from analysis.sources.newest import NewestEstimates
-from analysis.sources.topic import EstimateFilter
-from analysis.tables.estimate_table import estimate_schema
+from deniable.analysis.sources.newest import NewestEstimates
+from deniable.analysis.sources.topic import EstimateFilter
+from deniable.analysis.tables.estimate_table import estimate_schema
 
 FIRST = changed(estimate_of(), revision=3, final=True)
 FIGURES = ("frequency", "std_error", "low", "high", "count", "significant")

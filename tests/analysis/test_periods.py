@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from aggregator.history import window_reader
-from aggregator.history.periods import LATEST, Period
-from analysis.errors import AnalysisError
-from analysis.periods import TimeGiven, check_room, named_period, period_between, seconds_of
+from deniable.aggregator.history import window_reader
+from deniable.aggregator.history.periods import LATEST, Period
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.periods import TimeGiven, check_room, named_period, period_between, seconds_of
 from tests.support.aggregator.builders import FRUIT
 from tests.support.messages import PinMessages
 

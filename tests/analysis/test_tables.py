@@ -21,17 +21,17 @@ from tests.support.messages import PinMessages
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 import deniable
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from analysis.comparison import JoinedPeriod, check_comparable, compare_periods
-from analysis.errors import AnalysisError, needed
-from analysis.tables.file_formats import write_table
-from analysis.tables.window_table import window_table, windows_of
-from deploy.query.compare import lines_of
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare_periods
+from deniable.analysis.errors import AnalysisError, needed
+from deniable.analysis.tables.file_formats import write_table
+from deniable.analysis.tables.window_table import window_table, windows_of
+from deniable.deploy.query.compare import lines_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 from tests.support.deploy.collection_texts import WHOLE
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import pytest
 
-from analysis.errors import WrongArgumentError
+from deniable.analysis.errors import WrongArgumentError
 from tests.support.messages import PinMessages
 
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 import deniable
-from analysis.errors import AnalysisError
+from deniable.analysis.errors import AnalysisError
 
 
 class Refusing(BaseHTTPRequestHandler):

@@ -8,7 +8,18 @@ from pathlib import Path
 
 from tests.support.paths import REPOSITORY as ROOT
 
-PACKAGES = ("estimators", "producers", "relay", "edge", "aggregator", "analysis", "deploy", "bench")
+PACKAGES = (
+    "estimators",
+    "protocol",
+    "cluster",
+    "config",
+    "producers",
+    "relay",
+    "edge",
+    "aggregator",
+    "analysis",
+    "deploy",
+)
 
 
 def modules(*folders: str) -> dict[str, Path]:
@@ -18,8 +29,8 @@ def modules(*folders: str) -> dict[str, Path]:
     return {".".join(name.parts).removesuffix(".__init__"): path for name, path in named.items()}
 
 
-#: Of the project and its benchmarks.
-MODULES = modules(*PACKAGES)
+#: Of the project, which is imported through the links in `deniable`, and its benchmarks.
+MODULES = {f"deniable.{name}": path for name, path in modules(*PACKAGES).items()} | modules("bench")
 
 
 @cache

@@ -9,11 +9,11 @@ FAUST, AIOKAFKA, KAFKA = "faust-streaming", "aiokafka", "kafka-python"
 FETCHING = "aggregator/partition/fetching/run_fetching.py"
 CONSUMER = "aggregator/partition/consumer.py"
 CONNECTION = "producers/transport/connection.py"
-FINDINGS = "deploy/cluster/permissions/findings.py"
+FINDINGS = "cluster/permissions/findings.py"
 QUOTAS = "deploy/cluster/permissions/quotas.py"
-SETUP = "deploy/cluster/topics/setup.py"
-HANDSHAKES = "deploy/cluster/connection/handshakes.py"
-PUBLICATIONS = "producers/transport/publication_reader.py"
+CHECKS = "cluster/topics/checks.py"
+HANDSHAKES = "cluster/connection/handshakes.py"
+PUBLICATIONS = "cluster/reading/publication_reader.py"
 SESSION = "edge/sending/kafka_session.py"
 
 
@@ -142,7 +142,7 @@ PRIVATE = (
         _find_coordinator_id="find a coordinator",
     ),
     *_names(KAFKA, "kafka:KafkaAdminClient", QUOTAS, _manager="send requests of Kafka's protocol"),
-    *_names(KAFKA, "kafka:KafkaAdminClient", SETUP, _manager="see which brokers are advertised"),
+    *_names(KAFKA, "kafka:KafkaAdminClient", CHECKS, _manager="see which brokers are advertised"),
     *_names(
         KAFKA,
         "kafka:KafkaAdminClient",
@@ -273,8 +273,8 @@ INTERNAL = (
         close_future="see why brokers close connections",
     ),
     *_names(KAFKA, "kafka.cluster:ClusterMetadata", CONNECTION, brokers="see which brokers are advertised"),
-    *_names(KAFKA, MANAGER, SETUP, cluster="see which brokers are advertised"),
-    *_names(KAFKA, "kafka.cluster:ClusterMetadata", SETUP, brokers="see which brokers are advertised"),
+    *_names(KAFKA, MANAGER, CHECKS, cluster="see which brokers are advertised"),
+    *_names(KAFKA, "kafka.cluster:ClusterMetadata", CHECKS, brokers="see which brokers are advertised"),
     *_names(KAFKA, MANAGER, PUBLICATIONS, call_soon="run on the client's thread", send="send requests"),
     *_names(KAFKA, "kafka.protocol.consumer", PUBLICATIONS, FetchRequest="read the topic"),
     *_names(KAFKA, "kafka.protocol.consumer:FetchRequest", PUBLICATIONS, FetchTopic="name the topic"),

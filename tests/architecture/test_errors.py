@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from estimators.errors import DeniableError
+from deniable.estimators.errors import DeniableError
 from tests.architecture.imports import MODULES
 
 #: Errors that are caught internally, and where.
@@ -14,21 +14,22 @@ CAUGHT_INSIDE = {
     "aggregator.partition.failures.RecordNotCountedError": "the owner, which opens the ledger again",
     "aggregator.partition.fetching.offset_chain.BrokenChainError": "the consumer, which rewinds",
     "aggregator.partition.fetching.record_batches.DamagedBatchError": "PartitionRuns, and aiokafka says why",
-    "deploy.cluster.connection.causes.LoginWanted": "cause_of, which says the cause and the remedy",
-    "deploy.cluster.connection.causes.NotKafka": "cause_of",
-    "deploy.cluster.connection.causes.PlaintextPort": "cause_of",
-    "deploy.cluster.connection.causes.TlsPort": "cause_of",
+    "cluster.connection.causes.LoginWanted": "cause_of, which says the cause and the remedy",
+    "cluster.connection.causes.NotKafka": "cause_of",
+    "cluster.connection.causes.PlaintextPort": "cause_of",
+    "cluster.connection.causes.TlsPort": "cause_of",
     "deploy.cluster.doctor.case.NotUsedError": "the examination, which skips the step",
-    "deploy.config.checks.MistakesError": "messages_of, which returns each mistake",
-    "deploy.config.problems.PlacedError": "load, which adds file and line",
-    "deploy.config.text_files.UnreadableFileError": "load, as wrong use, and whoever else names the file",
+    "config.checks.MistakesError": "messages_of, which returns each mistake",
+    "config.problems.PlacedError": "load, which adds file and line",
+    "config.text_files.UnreadableFileError": "load, as wrong use, and whoever else names the file",
     "deploy.produce.input.lines.BrokenLineError": "InputBatches, which adds the line's number",
     "edge.sending.kafka_session.SessionError": "the upload writer, which shows it as a reason of /readyz",
     "producers.transport.edge.collection_list.CollectionListError": "whoever compares parameters",
     "producers.transport.edge.collection_list.WrongKeyError": "whoever compares parameters",
-    "producers.transport.publication.PublicationError": "readable, which skips the record",
-    "producers.transport.publication_reader.UnreadableError": "whoever compares parameters, and works on",
+    "protocol.publication.PublicationError": "readable, which skips the record",
+    "cluster.reading.publication_reader.UnreadableError": "whoever compares parameters, and works on",
 }
+OTHERS = ("bench", "deniable.deploy.monitoring.dashboards")
 STATUSES = {1, 2, 3}
 
 
@@ -37,10 +38,10 @@ def errors() -> dict[str, type[BaseException]]:
     """Return public exceptions by dotted name, of all modules that a command can load."""
     found: dict[str, type[BaseException]] = {}
     for name in MODULES:
-        if not name.startswith(("bench", "deploy.monitoring.dashboards")) and not name.endswith("__main__"):
+        if not name.startswith(OTHERS) and not name.endswith("__main__"):
             for value in vars(import_module(name)).values():
                 if isinstance(value, type) and issubclass(value, BaseException) and value.__module__ == name:
-                    found[f"{name}.{value.__qualname__}"] = value
+                    found[f"{name}.{value.__qualname__}".removeprefix("deniable.")] = value
     return {name: kind for name, kind in found.items() if not kind.__name__.startswith("_")}
 
 

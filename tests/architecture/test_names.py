@@ -39,7 +39,7 @@ def ambiguous(files: Mapping[str, ast.Module]) -> dict[str, list[str]]:
 @pytest.mark.slow
 def test_type_names_are_unique() -> None:
     """Except benchmarks, whose classes are used only in their file or beside it."""
-    assert "producers/wire.py" in trees()
+    assert "protocol/wire.py" in trees()
     found = ambiguous(trees())
     assert found == {}, "\n".join(f"{name} in {', '.join(files)}" for name, files in found.items())
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ MAX_ENTRIES = 12
 HELPERS = modules("tests/support", "tests/chaos", "tests/fuzz")
 SCENARIOS = [path.parent for path in ROOT.glob("tests/scenarios/**/__init__.py")]
 #: What estimators may import beside the standard library.
-OF_ESTIMATORS = {"estimators", "numpy", "scipy"}
+OF_ESTIMATORS = {"deniable", "numpy", "scipy"}
 
 MAY_IMPORT = re.compile(r"May import (no sibling|`[\w.]+`(?:(?:,| and|, and) `[\w.]+`)*)")
 BEGIN = re.compile(r"\bBegin with `([\w/]+)(?:\.py)?`")
@@ -40,7 +41,7 @@ def docstrings() -> dict[str, str]:
 @cache
 def graph() -> grimp.ImportGraph:
     """Return the imports of the project and its benchmarks, and of libraries by their first name."""
-    return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
+    return grimp.build_graph("deniable", "bench", include_external_packages=True, cache_dir=None)
 
 
 def imports_of(package: str) -> set[tuple[str, str]]:
@@ -55,7 +56,7 @@ def siblings_imported(package: str) -> set[str]:
     Imports from further up are also imports of the parent, whose docstring lists them.
     """
     parent, dot, room = package.rpartition(".")
-    ours = {name for _, name in imports_of(package) if name.split(".")[0] in PACKAGES}
+    ours = {name for _, name in imports_of(package) if name.split(".")[0] in ("deniable", "bench")}
     inside = {name.removeprefix(parent + dot) for name in ours if name.startswith(parent + dot)}
     return {name.split(".")[0] for name in inside} - {room}
 
@@ -93,7 +94,7 @@ def test_init_files_are_one_docstring() -> None:
 @pytest.mark.slow
 def test_docstrings_list_the_siblings_that_packages_import() -> None:
     """Exactly these, in the sentence "May import"; the contracts bound them from above alone."""
-    assert {"producers.budget", "bench.comparison.runners.ours", *PACKAGES} <= docstrings().keys()
+    assert {"deniable.producers.budget", "bench.comparison.runners.ours"} <= docstrings().keys()
     differing = [
         f"{package} imports {sorted(imports)}, its docstring lists {sorted(listed or ['nothing once'])}"
         for package, docstring in docstrings().items()
@@ -127,10 +128,37 @@ def test_docstrings_name_the_module_to_begin_with() -> None:
 
 def test_estimators_import_numpy_and_scipy_alone() -> None:
     """Beside the standard library; a contract can only forbid libraries that it names."""
-    imports = imports_of("estimators")
+    imports = imports_of("deniable.estimators")
     assert "scipy" in {name for _, name in imports}
     allowed = OF_ESTIMATORS | sys.stdlib_module_names
     others = sorted(
         f"{module} imports {name}" for module, name in imports if name.split(".")[0] not in allowed
     )
     assert others == [], "\n".join(others)
+
+
+OURS = "|".join(PACKAGES)
+BARE = re.compile(
+    rf"(?:^|[;\"'`]) *(?:from ({OURS})[\w.]* import|import ({OURS})\b)|-m[\"', ]+({OURS})\b", re.MULTILINE
+)
+CODE = {".py", ".md", ".ipynb", ".sh", ".toml", ".service", ".yaml", ".yml"}
+
+
+def test_our_packages_are_imported_from_deniable_alone() -> None:
+    """In all text: a bare name could be an application's own, and would load a module twice."""
+    assert len(BARE.findall("from edge.web import x; import producers\n  '-m', 'relay'")) == 3
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [path for path in map(ROOT.joinpath, listed.splitlines()) if path.suffix in CODE]
+    assert len(files) > 1000
+    bare = [
+        f"{path.relative_to(ROOT)}: {found[0].strip()}"
+        for path in files
+        if path != Path(__file__)
+        for found in BARE.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert bare == [], "\n".join(bare)
+
+
+def test_each_module_has_one_name() -> None:
+    """Whatever this process has loaded so far."""
+    assert {name.partition(".")[0] for name in sys.modules} & set(PACKAGES) == set()

@@ -1,5 +1,6 @@
-"""The package `deniable` that applications import, and packages that would hide it."""
+"""The package `deniable` that applications import."""
 
+import ast
 import inspect
 import json
 import os
@@ -13,7 +14,6 @@ from typing import get_args, get_type_hints
 import pytest
 
 import deniable
-from deploy.cli.hidden_packages import NAMES, refuse_hidden_packages
 from tests.support.paths import REPOSITORY
 
 
@@ -21,54 +21,72 @@ def test_every_public_name_exists() -> None:
     assert [name for name in deniable.__all__ if not hasattr(deniable, name)] == []
 
 
-def test_other_packages_of_our_names_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(NAMES) == 7
-    said = {name: refusal(name, tmp_path, monkeypatch) for name in NAMES}
-    assert said == {
-        name: f"another package called {name!r} hides deniable's: {tmp_path / name / name / '__init__.py'}"
-        for name in NAMES
-    }
-
-
-def refusal(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """Return what is said of another package of this name; None if it is not refused."""
-    hiding = folder / name / name / "__init__.py"
-    hiding.parent.mkdir(parents=True)
-    hiding.touch()
-    with monkeypatch.context() as patched:
-        patched.syspath_prepend(hiding.parents[1])
-        patched.delitem(sys.modules, name, raising=False)
-        try:
-            refuse_hidden_packages()
-        except ImportError as error:
-            return str(error)
-    return None
-
-
-def imports_with(first: Path, code: str = "import deniable") -> tuple[int, str]:
-    """Run code where a folder comes before the project: exit status and last line of stderr."""
-    command = f"import sys; sys.path[:0] = [{str(first)!r}, {str(REPOSITORY)!r}]; {code}"
-    done = subprocess.run(
-        [sys.executable, "-c", command, "check"], capture_output=True, text=True, check=False
-    )
-    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+#: Files of an application beside its program: our packages, and a name that libraries like to use.
+FILES = (
+    "analysis.py",
+    "deploy.py",
+    "edge/__init__.py",
+    "estimators.py",
+    "config.py",
+    "kafka_settings.py",
+)
+PROGRAM = """
+import deniable
+deniable.load, deniable.Producer, deniable.read_estimates, deniable.KRR.from_epsilon(4, 1.0)
+"""
 
 
 @pytest.mark.slow
-def test_hidden_package_is_refused_at_the_first_import(tmp_path: Path) -> None:
-    """`deploy`, too, of which `deniable` cannot ask that; folders without `__init__.py` hide nothing."""
-    for name in NAMES:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "module.py").write_text("raise SystemExit('the wrong package was run')")
-    assert imports_with(tmp_path) == (0, "")
-    for name in ("estimators", "deploy"):
-        hiding = tmp_path / name / "__init__.py"
-        hiding.write_text("raise SystemExit('the wrong package was run')")
-        message = f"another package called {name!r} hides deniable's: {hiding}"
-        assert imports_with(tmp_path) == (1, f"ImportError: {message}")
-        if name != "deploy":
-            run = "from deploy.cli.main import main; main()"
-            assert imports_with(tmp_path, run) == (1, f"Error: {message}")
+def test_an_application_may_have_files_of_our_names(tmp_path: Path) -> None:
+    for name in FILES:
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("raise SystemExit('the wrong module was run')")
+    (tmp_path / "main.py").write_text(f"import sys; sys.path.append({str(REPOSITORY)!r})\n{PROGRAM}")
+    done = subprocess.run(
+        [sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Kibibytes and milliseconds of the import alone, over those of a bare Python.
+COST = """
+import re, sys, time
+def resident():
+    return int(re.search(r"VmRSS:\\s*(\\d+)", open("/proc/self/status").read())[1])
+resident()
+before, memory, began = set(sys.modules), resident(), time.process_time()
+import deniable
+seconds, grown = time.process_time() - began, resident() - memory
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(new - sys.stdlib_module_names), grown, seconds)
+"""
+
+
+@pytest.mark.slow
+def test_import_alone_loads_nothing_else() -> None:
+    """At most 5 MiB; and 10 ms, which a busy processor may take three times as long for."""
+    done = subprocess.run(
+        [sys.executable, "-c", COST], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    found = re.fullmatch(r"(\[.*\]) (\d+) (\S+)\n", done.stdout)
+    assert found is not None
+    assert found[1] == "['deniable']"
+    assert int(found[2]) < 5 * 1024
+    assert float(found[3]) < 0.03
+
+
+def test_types_of_names_are_those_that_are_imported() -> None:
+    """What type checkers and editors see is written beside what Python looks up."""
+    tree = ast.parse(Path(deniable.__file__).read_text(encoding="utf-8"))
+    imports = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom) and each.module]
+    typed = {alias.asname: each.module for each in imports for alias in each.names if alias.asname}
+    assert typed == deniable.PLACES
+
+
+def test_other_names_are_missing() -> None:
+    with pytest.raises(AttributeError, match="'deniable' has no attribute 'no_such_name'"):
+        _ = deniable.no_such_name
 
 
 def test_errors_of_open_producer_are_public() -> None:
@@ -97,6 +115,7 @@ def state():
 import numpy  # sets warnings filters of its own
 before = state()
 import deniable
+deniable.load, deniable.ProducerConfig, deniable.Collection
 after = state()
 changed = [name for name in before if before[name] != after[name]]
 print(json.dumps({"changed": changed, "loaded": list(sys.modules)}))
@@ -204,7 +223,7 @@ def test_signatures_have_only_public_types() -> None:
 
 def _names_in(module: str) -> dict[str, object]:
     """Return what annotations of a module may name; `deniable` imports Producer late."""
-    return {**vars(sys.modules[module]), "Producer": deniable.Producer}
+    return {**vars(sys.modules[module]), "Producer": deniable.Producer, "Path": Path}
 
 
 def _constructor(cls: type) -> Callable[..., object] | None:
@@ -221,6 +240,5 @@ def _methods(cls: type) -> list[Callable[..., object]]:
 def _our_classes(hint: object) -> set[str]:
     """Return the names of our classes in a type hint."""
     inner = {name for part in get_args(hint) for name in _our_classes(part)}
-    packages = ("estimators", "producers", "aggregator", "analysis", "deploy")
-    is_ours = isinstance(hint, type) and hint.__module__.partition(".")[0] in packages
+    is_ours = isinstance(hint, type) and hint.__module__.partition(".")[0] == "deniable"
     return inner | ({hint.__name__} if is_ours else set())

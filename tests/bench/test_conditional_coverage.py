@@ -14,13 +14,13 @@ from bench.estimators.conditional.buckets import exact_share
 from bench.estimators.conditional.judging import Judged, Measured, Run, Verdict, joined, judge
 from bench.estimators.conditional.kinds import KINDS, REPORTS
 from bench.estimators.conditional.table import Cell, cells_of, read_cells, table, write_cells
-from estimators.arrays import FloatArray
-from estimators.frequency import krr as krr_estimate
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.intervals.acceptance import level_for_all
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import normal_tail
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency import krr as krr_estimate
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.intervals.acceptance import level_for_all
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import normal_tail
+from deniable.estimators.mechanisms.krr import KRR
 
 #: Cells that are judged with few runs: two by `make test`, the others by night, beside the whole table.
 SAMPLE = (

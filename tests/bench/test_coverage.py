@@ -15,9 +15,9 @@ from bench.estimators.coverage import (
     other_table,
     table,
 )
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 
 def test_probabilities_of_a_binomial():

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS
-from aggregator.partition.faust_app import FETCH_BYTES
-from aggregator.records.estimate import EstimateRecord
 from bench.aggregator.deployments import HEAD, RAPPOR_128
 from bench.comparison.parts.streaming import end_to_end, estimate_watcher
 from bench.comparison.parts.streaming.full_log import FullLog
@@ -26,9 +23,12 @@ from bench.comparison.runners.peers.readers import aiokafka_read
 from bench.comparison.runners.peers.readers.pack_bits import cohort_of, decode
 from bench.comparison.runners.peers.readers.stretch import Stretch
 from bench.comparison.timing import rounds
-from deploy.cluster.connection.probe import UnreachableError
-from deploy.config.file import load
-from producers import wire
+from deniable.aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS
+from deniable.aggregator.partition.faust_app import FETCH_BYTES
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.cluster.connection.probe import UnreachableError
+from deniable.config.file import load
+from deniable.protocol import wire
 from tests.support.messages import PinMessages
 
 SIZE = Size(1000, 10, 1, peers=("bytewax",), goal=6e6)

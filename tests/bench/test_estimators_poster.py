@@ -8,7 +8,7 @@ import pytest
 from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
 from bench.estimators.poster import summary
 from bench.estimators.poster_cell import run_cell
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.krr import KRR
 
 CELL = run_cell(1000, 50, 1.3, 2.0, repetitions=5)
 

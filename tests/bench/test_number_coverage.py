@@ -18,9 +18,9 @@ from bench.estimators.numbers.number_coverage import (
     numbers_of,
     report_counts_of,
 )
-from estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
-from estimators.frequency.number import LEVELS
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
+from deniable.estimators.frequency.number import LEVELS
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 def test_intervals_are_judged_against_the_truth():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bench.estimators.numbers.number_methods import METHODS, distances, published
-from estimators.frequency.numbers.smoothed_em import report_rates
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.numbers.smoothed_em import report_rates
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 def test_the_published_method_finds_what_exact_reports_say():

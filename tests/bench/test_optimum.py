@@ -5,8 +5,8 @@ import pytest
 
 from bench.comparison.parts.estimation.krr_optimum import bound, distance, optimum, shortfall
 from bench.comparison.parts.estimation.likelihood import simulate
-from estimators.frequency.krr import inv_n, mle
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.krr import inv_n, mle
+from deniable.estimators.mechanisms.krr import KRR
 
 CASES = [(2, 1.0), (10, 0.5), (200, 2.0), (1000, 4.0)]
 

@@ -13,7 +13,7 @@ from bench.estimators.pairs.coverage import (
     rejected_share,
     true_pairs,
 )
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 def test_reports_of_pairs_follow_the_channel():

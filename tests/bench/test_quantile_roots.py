@@ -6,9 +6,9 @@ import pytest
 from bench.estimators.numbers import quantile_roots
 from bench.estimators.numbers.number_coverage import STEPS, numbers_of, report_counts_of
 from bench.estimators.numbers.quantile_roots import roots_at_truth, roots_table
-from estimators.frequency.number import LEVELS, estimate_number
-from estimators.frequency.numbers import quantile_cells
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.number import LEVELS, estimate_number
+from deniable.estimators.frequency.numbers import quantile_cells
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 @pytest.mark.slow

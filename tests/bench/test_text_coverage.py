@@ -36,11 +36,11 @@ from bench.estimators.text_coverage import (
     text_cell,
     text_table,
 )
-from estimators.decoding.design import bloom_design
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.frequency.estimate import Estimate, Misfit
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.frequency.estimate import Estimate, Misfit
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.rappor import Rappor
 
 
 def test_a_fifth_of_the_clients_hold_texts_that_no_list_has():

@@ -7,13 +7,13 @@ from itertools import count
 
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget.allowance import Allowance
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.edge.browser.expected import plain_entry, signing_key
 from tests.support.edge.browser.node import BROWSER, Asked, JavaScriptError, asked, broken_sources, run
 from tests.support.messages import PinMessages

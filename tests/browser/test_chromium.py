@@ -2,10 +2,10 @@
 
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance
-from producers.transport.uploads.upload import decode_upload
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.protocol.uploads.upload import decode_upload
 from tests.support.edge.browser.lists import OFTEN, allowances
 from tests.support.edge.browser.pages import app, open_client, report, status
 from tests.support.edge.served import KEY, served

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from producers.transport.uploads.upload import decode_upload
+from deniable.protocol.uploads.upload import decode_upload
 from tests.support.edge.browser.lists import allowances
 from tests.support.edge.browser.pages import app, open_client, report, status
 from tests.support.edge.browser.profiles import main_process, profile

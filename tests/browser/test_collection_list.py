@@ -6,19 +6,19 @@ from fractions import Fraction
 
 import pytest
 
-from edge.collection_list import collection_list
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.directed_rounding import exp_below
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.budget.allowance import Allowance, Budget
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.edge.collection_list import collection_list
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.directed_rounding import exp_below
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.edge.browser.expected import entry, plain_entry, signing_key
 from tests.support.edge.browser.lists import allowances
 from tests.support.edge.browser.node import Asked, JavaScriptError, asked, run

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.square_wave import SquareWave
-from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
+from deniable.config.settings.allowance import LEVELS, UNLIMITED, Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.edge.browser.expected import entry, signing_key
 from tests.support.edge.browser.node import asked
 from tests.support.producers.spending_model import SpendingModel

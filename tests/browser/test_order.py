@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from producers.transport.uploads.upload import decode_upload
+from deniable.protocol.uploads.upload import decode_upload
 from tests.support.edge.browser.lists import allowances, lists_for_scripts
 from tests.support.edge.browser.node import BROWSER, broken_sources, run
 from tests.support.edge.browser.pages import app, open_client, status

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from deploy.services.edge.try_files import try_files
-from producers.transport.uploads.upload import decode_upload
+from deniable.deploy.services.edge.try_files import try_files
+from deniable.protocol.uploads.upload import decode_upload
 from tests.support.aggregator.browser import PHONE, PICTURES, visit
 from tests.support.edge.browser.lists import SITES, allowances, further_allowances
 from tests.support.edge.served import served

@@ -6,8 +6,8 @@ from hashlib import blake2b, md5, sha256
 
 import pytest
 
-from producers.transport.uploads.upload import decode_upload
-from producers.wire import report_bytes
+from deniable.protocol.uploads.upload import decode_upload
+from deniable.protocol.wire import report_bytes
 from tests.support.edge.browser.node import JavaScriptError, asked, run
 from tests.support.paths import VECTORS
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from deploy.broker.child_processes import deniable_command, spawn, stop
-from deploy.config.file import load
-from producers.transport.uploads.upload import decode_upload
+from deniable.config.file import load
+from deniable.deploy.broker.child_processes import deniable_command, spawn, stop
+from deniable.protocol.uploads.upload import decode_upload
 from tests.support.edge.browser.pages import app, open_client, report, status
 from tests.support.edge.sending import begin, written
 from tests.support.processes import new_port, wait_until

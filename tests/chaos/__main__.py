@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kafka.errors import KafkaError
 
-from deploy.cli.signals import end_in_good_order
+from deniable.deploy.cli.signals import end_in_good_order
 from tests.chaos.faults.catalog import FAULTS
 from tests.chaos.processes import network
 from tests.chaos.processes.broker import ChaosBroker

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kafka.errors import KafkaError
 
-from deploy.broker.errors import BrokerError
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.errors import BrokerError
 from tests.chaos.faults.catalog import FAULTS, Fault, PathFault
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.processes.broker import ChaosBroker
@@ -88,7 +88,7 @@ def _play(scene: Scene) -> None:
 
 def replayed(configuration: Configuration, *options: str) -> int:
     """Return the difference that `deniable replay` prints; -1 if it prints none."""
-    command = [sys.executable, "-m", "deploy", "replay", "--config", str(configuration.path), *options]
+    command = [sys.executable, "-m", "deniable", "replay", "--config", str(configuration.path), *options]
     ended = subprocess.run(
         command, cwd=REPOSITORY, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
 from tests.chaos.load.load import Load
 from tests.chaos.processes.collection_setup import configure
 from tests.chaos.processes.positions import committed

@@ -10,11 +10,12 @@ import pytest
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
-from deploy.cli.commands import deniable
-from deploy.config.file import load
-from deploy.config.relay_secret import relay_keys
-from edge.server import MOST_CONNECTIONS, RESERVED_FILES
-from edge.signing_key import open_signing_key
+from deniable.config.file import load
+from deniable.config.relay_secret import relay_secret
+from deniable.deploy.cli.commands import deniable
+from deniable.edge.server import MOST_CONNECTIONS, RESERVED_FILES
+from deniable.edge.signing_key import open_signing_key
+from deniable.relay.keys import RelayKeys
 from tests.support.needed import tool
 from tests.support.paths import REPOSITORY
 
@@ -106,7 +107,7 @@ def test_secrets_are_created_once_each_for_its_own_service(
     text = (FOLDER / "deniable.yaml").read_text(encoding="utf-8").replace(f"{folder}/", f"{tmp_path}/")
     (tmp_path / "deniable.yaml").write_text(text, encoding="utf-8")
     configuration = load(tmp_path / "deniable.yaml", environment={})
-    relay_keys(configuration, creates=False)
+    RelayKeys(relay_secret(configuration, creates=False))
     assert configuration.edge is not None
     open_signing_key(tmp_path / "never", Path(str(configuration.edge.signing_key_file)))
 

@@ -10,11 +10,11 @@ import pytest
 from jsonschema import ValidationError, validate
 from kafka.admin import ResourceType
 
-from aggregator.partition.faust_app import SESSION_SECONDS
-from deploy.cluster.permissions.quotas import USUAL
-from deploy.cluster.permissions.roles import permissions_of, roles_of, words
-from deploy.cluster.topics.plan import plan, settings_made
-from deploy.services.aggregate.command import STOP_SECONDS
+from deniable.aggregator.partition.faust_app import SESSION_SECONDS
+from deniable.cluster.permissions.roles import permissions_of, roles_of, words
+from deniable.cluster.topics.plan import plan, settings_made
+from deniable.deploy.cluster.permissions.quotas import USUAL
+from deniable.deploy.services.aggregate.command import STOP_SECONDS
 from tests.support.deploy.custom_resources import SPECS
 from tests.support.deploy.overlays import FOLDER, WORKLOADS, Overlay
 

@@ -10,12 +10,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from deploy.config.file import load
-from deploy.config.relay_secret import relay_keys
-from deploy.services.relay.command import STOP_SECONDS
-from edge.server import STOP_SECONDS as EDGE_STOP_SECONDS
-from edge.signing_key import SigningKeyError, open_signing_key
-from relay.service.group import SESSION_MILLISECONDS
+from deniable.config.file import load
+from deniable.config.relay_secret import relay_secret
+from deniable.deploy.services.relay.command import STOP_SECONDS
+from deniable.edge.server import STOP_SECONDS as EDGE_STOP_SECONDS
+from deniable.edge.signing_key import SigningKeyError, open_signing_key
+from deniable.relay.service.group import SESSION_MILLISECONDS
 from tests.support.deploy.overlays import Overlay
 
 UPLOADS_PORT = 8330
@@ -169,4 +169,4 @@ def test_secret_is_copied_so_that_only_its_user_can_read_it(
         # The same file, where this machine has it.
         text = configuration.path.read_text(encoding="utf-8").replace(str(there), str(kept / there.name))
         (tmp_path / "deniable.yaml").write_text(text, encoding="utf-8")
-        relay_keys(load(tmp_path / "deniable.yaml", environment=overlay.environment()), creates=False)
+        relay_secret(load(tmp_path / "deniable.yaml", environment=overlay.environment()), creates=False)

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from deploy.config.file import Configuration, load
-from deploy.config.producer import producer_config
-from producers.randomization.secret import read_secret
+from deniable.config.file import Configuration, load
+from deniable.producers.from_file import producer_config
+from deniable.protocol.secrets.secret import read_secret
 from tests.support.deploy.overlays import Overlay
 
 NAME = "deniable-producer"

@@ -9,12 +9,12 @@ import pytest
 from click import Context
 from msgspec import structs
 
-from aggregator.ledger.row_values import RowError
-from deploy.cli.commands import deniable
-from deploy.cluster.permissions.roles import Role
-from deploy.services.aggregate.command import STOP_SECONDS
-from deploy.services.relay import command as relay_command
-from edge import server
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cli.commands import deniable
+from deniable.deploy.services.aggregate.command import STOP_SECONDS
+from deniable.deploy.services.relay import command as relay_command
+from deniable.edge import server
 from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.needed import missing
 from tests.support.paths import REPOSITORY

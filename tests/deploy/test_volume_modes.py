@@ -14,12 +14,12 @@ from tests.support.deploy.overlays import Overlay
 PRODUCER = """
 import logging, sys
 from pathlib import Path
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance
-from producers.transport.connection import DeliveryError
-from producers.producer import Producer
-from producers.config import ProducerConfig
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.transport.connection import DeliveryError
+from deniable.producers.producer import Producer
+from deniable.producers.config import ProducerConfig
 
 logging.basicConfig(level=logging.WARNING)
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)

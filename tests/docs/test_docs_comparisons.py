@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from analysis.comparison import ComparisonRecord
-from analysis.differences import SideShares, compare_shares
-from deploy.query.roll_ups import compare
-from estimators.frequency.krr import inv, std_error
-from estimators.mechanisms.krr import KRR
+from deniable.analysis.comparison import ComparisonRecord
+from deniable.analysis.differences import SideShares, compare_shares
+from deniable.analysis.functions.roll_ups import compare
+from deniable.estimators.frequency.krr import inv, std_error
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.estimators.simulation import generator, krr_counts
 from tests.support.paths import REPOSITORY
 

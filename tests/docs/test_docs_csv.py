@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
 
 import deniable
-from aggregator.records.estimate import encode_estimate
-from analysis.tables.file_formats import write_table
+from deniable.aggregator.records.estimate import encode_estimate
+from deniable.analysis.tables.file_formats import write_table
 from tests.support.aggregator.builders import changed, estimate_of
 from tests.support.paths import REPOSITORY
 

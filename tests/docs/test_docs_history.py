@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from aggregator.history.inverse_variance import join_shares
-from aggregator.history.rollup import roll_up
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views.joined_so_far import join_so_far
-from analysis.changes.joined_history import Definition, join_history
-from estimators.collection import Collection
-from estimators.frequency.krr import inv, std_error
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.history.inverse_variance import join_shares
+from deniable.aggregator.history.rollup import roll_up
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.joined_so_far import join_so_far
+from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.krr import inv, std_error
+from deniable.estimators.mechanisms.krr import KRR
 from tests.aggregator.views.test_joined_so_far import CLOSER, HOUR, estimated, summed
 from tests.support.aggregator.builders import FRUIT, T0
 from tests.support.estimators.simulation import generator, krr_counts

@@ -6,15 +6,15 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from deploy.offline.account import account
-from deploy.offline.plan import plan_command
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.planning import best_bloom, best_one_hot
+from deniable.deploy.offline.account import account
+from deniable.deploy.offline.plan import plan_command
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.planning import best_bloom, best_one_hot
 from tests.support.paths import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "shuffling.md").read_text(encoding="utf-8")

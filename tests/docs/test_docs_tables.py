@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import pytest
 
-from estimators.accounting.accountant import costs, epsilon_inf
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_parameters import choose_thresholds
-from estimators.planning import expected_std_error, smallest_detectable
+from deniable.estimators.accounting.accountant import costs, epsilon_inf
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
+from deniable.estimators.planning import expected_std_error, smallest_detectable
 from tests.support.paths import REPOSITORY
 
 PARAMETERS = (REPOSITORY / "docs" / "parameters.md").read_text(encoding="utf-8")

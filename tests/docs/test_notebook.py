@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.history.periods import Period
-from analysis.sources.files import files_of, read_files
-from analysis.tables.window_table import window_schema, windows_of
 from bench.flights_files import flights_by_day, write
-from estimators.frequency import krr
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.history.periods import Period
+from deniable.analysis.sources.files import files_of, read_files
+from deniable.analysis.tables.window_table import window_schema, windows_of
+from deniable.estimators.frequency import krr
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.paths import REPOSITORY
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from deploy.cli.commands import COMMANDS as LISTED
-from deploy.offline.account import account
-from deploy.offline.check import check
-from deploy.offline.estimate_rappor import estimate
-from deploy.offline.plan import plan_command
+from deniable.deploy.cli.commands import COMMANDS as LISTED
+from deniable.deploy.offline.account import account
+from deniable.deploy.offline.check import check
+from deniable.deploy.offline.estimate_rappor import estimate
+from deniable.deploy.offline.plan import plan_command
 from tests.support.paths import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.intake.acceptance import check_groups, check_upload, group_terms
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
-from producers.transport.uploads.upload import (
+from deniable.edge.intake.acceptance import check_groups, check_upload, group_terms
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.protocol.uploads.upload import (
     MAX_UPLOAD_BYTES,
     UploadError,
     decode_upload,
 )
-from producers.wire import EARLY_SECONDS
-from producers.wire import GROUP_REASONS as REASONS
+from deniable.protocol.wire import EARLY_SECONDS
+from deniable.protocol.wire import GROUP_REASONS as REASONS
 from tests.support.edge.uploads import (
     BITS,
     DELIVERY_SECONDS,

@@ -7,12 +7,12 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from deploy.config.file import load
-from edge.collection_list import collection_list
-from edge.signing_key import parse_signing_key
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.matrix.pair import PairKRR
-from producers.budget.allowance import Allowance
+from deniable.config.file import load
+from deniable.config.settings.allowance import Allowance
+from deniable.edge.collection_list import collection_list
+from deniable.edge.signing_key import parse_signing_key
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.paths import VECTORS
 
 VECTOR = json.loads((VECTORS / "collection_list.json").read_text())

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from edge import server
-from edge.sending import upload_writer
-from edge.web import connection
+from deniable.edge import server
+from deniable.edge.sending import upload_writer
+from deniable.edge.web import connection
 from tests.support.edge.served import served
 from tests.support.edge.uploads import group, post, upload
 from tests.support.processes import wait_until

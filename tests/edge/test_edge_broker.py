@@ -11,10 +11,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import deniable_command, spawn, stop
-from deploy.config.file import load
-from producers.wire import partition_of
+from deniable.config.file import load
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import deniable_command, spawn, stop
+from deniable.protocol.wire import partition_of
 from tests.support.edge.sending import FILE, Device, begin, written
 from tests.support.edge.uploads import group, upload
 from tests.support.paths import REPOSITORY

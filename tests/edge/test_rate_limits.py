@@ -2,8 +2,8 @@
 
 import pytest
 
-from edge.intake import rate_limits
-from edge.intake.rate_limits import RateLimits, client_prefix, prefix_of
+from deniable.edge.intake import rate_limits
+from deniable.edge.intake.rate_limits import RateLimits, client_prefix, prefix_of
 
 
 def test_a_minute_of_uploads_may_come_at_once_and_then_one_after_the_other():

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.collection_list import CollectionList
-from edge.intake.acceptance import CheckedUpload
-from edge.intake.rate_limits import RateLimits
-from edge.web.answers import Answer, render
-from edge.web.connection import path_of, unavailable
-from edge.web.origins import AllowedOrigins
-from edge.web.requests import (
+from deniable.edge.collection_list import CollectionList
+from deniable.edge.intake.acceptance import CheckedUpload
+from deniable.edge.intake.rate_limits import RateLimits
+from deniable.edge.web.answers import Answer, render
+from deniable.edge.web.connection import path_of, unavailable
+from deniable.edge.web.origins import AllowedOrigins
+from deniable.edge.web.requests import (
     TAKEN,
     EdgePages,
     Request,
@@ -20,7 +20,7 @@ from edge.web.requests import (
     refused,
     written,
 )
-from producers.transport.uploads.upload import MAX_UPLOAD_BYTES
+from deniable.protocol.uploads.upload import MAX_UPLOAD_BYTES
 from tests.support.edge.uploads import TERMS, group, upload
 
 UPLOAD = "application/vnd.deniable.reports"

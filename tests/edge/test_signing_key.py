@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from edge.signing_key import SigningKeyError, open_signing_key
+from deniable.edge.signing_key import SigningKeyError, open_signing_key
 from tests.support.brokers.log_lines import messages
 from tests.support.messages import PinMessages
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.tls import TlsFiles, TlsFilesError
+from deniable.edge.tls import TlsFiles, TlsFilesError
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.edge.served import served
 from tests.support.edge.uploads import post, upload

@@ -8,13 +8,13 @@ from functools import partial
 import pytest
 from aiokafka.errors import NotLeaderForPartitionError
 
-from edge.metrics.counters import EdgeCounters
-from edge.sending import upload_writer
-from edge.sending.lanes import MOST_FRAME_BYTES, Lane
-from edge.sending.upload_writer import AWAY, FULL, GAVE_UP, NOT_BEGUN, UploadWriter
-from producers.transport.uploads.frame import MAX_UPLOADS, decode_frame, encode_frame
-from producers.wire import GROUP_REASONS as REASONS
-from producers.wire import MAX_RECORD_BYTES, partition_of
+from deniable.edge.metrics.counters import EdgeCounters
+from deniable.edge.sending import upload_writer
+from deniable.edge.sending.lanes import MOST_FRAME_BYTES, Lane
+from deniable.edge.sending.upload_writer import AWAY, FULL, GAVE_UP, NOT_BEGUN, UploadWriter
+from deniable.protocol.uploads.frame import MAX_UPLOADS, decode_frame, encode_frame
+from deniable.protocol.wire import GROUP_REASONS as REASONS
+from deniable.protocol.wire import MAX_RECORD_BYTES, partition_of
 from tests.support.edge.fake_session import FakeKafka
 
 PARTITIONS = 3

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc, chdtri, chndtr, gammaln
 
-from estimators.canary import LEAST_EXPECTED, least_reports, report_shares, true_frequencies
-from estimators.canary_fit import FALSE_ALARMS_A_YEAR, YEAR_SECONDS, alarm_threshold, chi_square
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.canary import LEAST_EXPECTED, least_reports, report_shares, true_frequencies
+from deniable.estimators.canary_fit import FALSE_ALARMS_A_YEAR, YEAR_SECONDS, alarm_threshold, chi_square
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.estimators.simulation import generator, krr_counts
 
 SOUND = KRR.from_epsilon(4, 2.0)

@@ -7,20 +7,20 @@ from threading import Event, Thread
 
 import pytest
 
-from estimators.rollup import one_thread
-from estimators.rollup.one_thread import one_blas_thread
+from deniable.estimators.rollup import one_thread
+from deniable.estimators.rollup.one_thread import one_blas_thread
 
 #: Prints the number of threads, and the record of a roll-up of 400 candidates.
 ROLL_UP = """
 from dataclasses import replace
 import msgspec, numpy as np
-from aggregator.history.periods import Period
-from aggregator.history.rollup import coverage_of, record_of, roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from estimators.decoding.design import bloom_design
-from estimators.mechanisms.rappor import Rappor
-from estimators.rollup.one_thread import _libraries
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import coverage_of, record_of, roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.rollup.one_thread import _libraries
 from tests.support.aggregator.builders import PLACE, T0
 
 mechanism = Rappor.from_probabilities(128, 2, 16, 0.25, 0.35, 0.65)

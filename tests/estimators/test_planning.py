@@ -6,19 +6,19 @@ from functools import partial
 import numpy as np
 import pytest
 
-from estimators.decoding.bloom import decode
-from estimators.frequency.krr import estimate
-from estimators.frequency.number import estimate_number
-from estimators.frequency.pairs.table import std_error
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from estimators.planning import (
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.frequency.krr import estimate
+from deniable.estimators.frequency.number import estimate_number
+from deniable.estimators.frequency.pairs.table import std_error
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.planning import (
     LEAST_EPSILON,
     Unlisted,
     best_bloom,

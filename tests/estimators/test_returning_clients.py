@@ -6,8 +6,8 @@ import pytest
 from bench.estimators.conditional.fixed_clients import ONE
 from bench.estimators.conditional.judging import Run
 from bench.estimators.conditional.kinds import KINDS
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.rollup.matrix import roll_up_krr
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.rollup.matrix import roll_up_krr
 
 
 def missed_by(run: Run, runs: int) -> dict[str, float]:

@@ -5,22 +5,22 @@ import math
 import numpy as np
 import pytest
 
-from estimators.decoding.hot.pair import decode_pair
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.hashing.bloom_filter import bloom_rows
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from estimators.rollup.hashed import roll_up_hashed
-from estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
-from estimators.rollup.overlap import client_overlap
-from estimators.rollup.rappor import _no_surer, roll_up_hot, roll_up_rappor
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.rollup.hashed import roll_up_hashed
+from deniable.estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
+from deniable.estimators.rollup.overlap import client_overlap
+from deniable.estimators.rollup.rappor import _no_surer, roll_up_hot, roll_up_rappor
 from tests.support.estimators.simulation import generator, zipf_counts
 from tests.support.messages import PinMessages
 

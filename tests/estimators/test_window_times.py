@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.frequency.number import estimate_number
-from estimators.frequency.numbers.smoothed_em import report_rates
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.frequency.pairs.table import reported
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.frequency.number import estimate_number
+from deniable.estimators.frequency.numbers.smoothed_em import report_rates
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.frequency.pairs.table import reported
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 
 # Processor time depends on the machine, so no change waits for it.
 pytestmark = pytest.mark.nightly

@@ -17,7 +17,6 @@ from tests.support.paths import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
-TOP = {"deniable", "estimators", "producers", "relay", "edge", "aggregator", "analysis", "deploy"}
 NOT_PACKAGED = re.compile(
     r"node_modules|Dockerfile|\.(sh|lock|service|yaml|yml|conf)$|grafana|kubernetes|compose|tests/"
 )
@@ -43,21 +42,20 @@ def files_of(wheel: Path) -> Mapping[str, bytes]:
 def test_wheel_contains_only_what_runs(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     files = files_of(wheel)
-    tops = {name.split("/")[0] for name in files}
-    assert {top for top in tops if not top.endswith(".dist-info")} == TOP
+    assert {name.split("/")[0] for name in files} == {"deniable", f"{wheel.name.split('-py3')[0]}.dist-info"}
     assert [name for name in files if NOT_PACKAGED.search(name)] == []
     needed = {
-        "aggregator/records/estimate.schema.json",
-        "aggregator/web/page/index.html",
-        "edge/try_page/index.html",
-        "edge/try_page/parts.js",
-        "producers/browser/deniable.d.ts",
-        "producers/browser/deniable.min.js",
-        "producers/browser/mechanisms.d.ts",
-        "producers/browser/mechanisms.min.js",
-        "producers/budget/postgres/schema.sql",
-        "deploy/broker/kafka/pom.xml",
-        "deploy/broker/kafka/server.properties",
+        "deniable/aggregator/records/estimate.schema.json",
+        "deniable/aggregator/web/page/index.html",
+        "deniable/edge/try_page/index.html",
+        "deniable/edge/try_page/parts.js",
+        "deniable/producers/browser/deniable.d.ts",
+        "deniable/producers/browser/deniable.min.js",
+        "deniable/producers/browser/mechanisms.d.ts",
+        "deniable/producers/browser/mechanisms.min.js",
+        "deniable/producers/budget/postgres/schema.sql",
+        "deniable/deploy/broker/kafka/pom.xml",
+        "deniable/deploy/broker/kafka/server.properties",
         "deniable/py.typed",
     }
     assert needed <= files.keys()
@@ -71,6 +69,53 @@ def test_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
     subprocess.run([*BUILD, str(tmp_path), "-t", "wheel"], cwd=source, check=True, capture_output=True)
     (again,) = tmp_path.glob("*.whl")
     assert files_of(again) == files_of(wheel)
+
+
+#: A distribution with names that are common, as an application may have.
+COMMON = {
+    "pyproject.toml": """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "common"
+version = "1"
+[tool.hatch.build.targets.wheel]
+only-include = ["edge", "deploy.py", "analysis.py"]
+""",
+    "edge/__init__.py": "OURS = 1\n",
+    "deploy.py": "OURS = 2\n",
+    "analysis.py": "OURS = 3\n",
+}
+USE = """
+from importlib import import_module
+assert [import_module(name).OURS for name in ("edge", "deploy", "analysis")] == [1, 2, 3]
+"""
+
+
+@pytest.mark.all
+def test_a_distribution_with_common_names_is_left_alone(built: Path, tmp_path: Path) -> None:
+    """In either order of installing; and each works on once the other is uninstalled."""
+    for name, text in COMMON.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    subprocess.run([*BUILD, str(tmp_path), "-t", "wheel"], cwd=tmp_path, check=True, capture_output=True)
+    (common,), (ours,) = tmp_path.glob("common*.whl"), built.glob("*.whl")
+    for number, order in enumerate(((common, ours), (ours, common))):
+        home = tmp_path / str(number)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+        python = str(home / "bin" / "python")
+        pip = [sys.executable, "-m", "pip", "-q", "--python", python]
+        for wheel in order:
+            subprocess.run([*pip, "install", "--no-deps", str(wheel)], check=True)
+        works = {"common": USE, "deniable": "import deniable.protocol.words"}
+        for code in works.values():
+            assert run(python, "-c", code, folder=home).returncode == 0
+        gone = order[0].name.partition("-")[0]
+        subprocess.run([*pip, "uninstall", "-y", gone], check=True)
+        (left,) = works.keys() - {gone}
+        assert run(python, "-c", works[left], folder=home).returncode == 0
+        assert run(python, "-c", works[gone], folder=home).returncode == 1
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +209,7 @@ def test_light_installation_is_small_stores_reports_and_names_extras(light: Path
     (home / "app.py").write_text(snippet, encoding="utf-8")
     done = run(light / "python", "app.py", folder=home)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("producers.errors.DeliveryError: ")
+    assert done.stderr.splitlines()[-1].startswith("deniable.producers.errors.DeliveryError: ")
     assert is_kept(done)
     refused = run(light / "deniable", "aggregate", folder=home)
     assert refused.returncode == 1
@@ -183,7 +228,7 @@ print(deniable.__file__, producer.report("plan", ["free"], clients=None).dropped
 os._exit(0)
 """
 CHECKS = """\
-from deploy.cli.main import main
+from deniable.deploy.cli.main import main
 sys.argv[1:] = ["check"]
 main()
 """

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance
-from producers.config import ProducerConfig
-from producers.transport.cluster import PlaintextError
-from producers.transport.security import Security
+from deniable.cluster.cluster import PlaintextError
+from deniable.cluster.security import Security
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.config import ProducerConfig
 from tests.support.messages import PinMessages
 
 LATENCY = Allowance(Collection("latency", KRR.from_epsilon(1000, 1.0)), None)

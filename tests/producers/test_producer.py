@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from producers.budget.allowance import Allowance, Budget
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import ClosedError, DeliveryError, PartitionsError
-from producers.metrics.counters import Receipt
-from producers.pipeline import storing_thread
-from producers.pipeline.queueing.submission_queue import SubmissionQueue
-from producers.randomization.secret import SecretError
-from producers.responders import batch as parts
-from producers.storage.input_progress import InputProgress, get_progress
-from producers.storage.store import Store, StoreError
-from producers.wire import bit_rows, buckets, decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import ClosedError, DeliveryError, PartitionsError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.pipeline.queueing.submission_queue import SubmissionQueue
+from deniable.producers.responders import batch as parts
+from deniable.producers.storage.input_progress import InputProgress, get_progress
+from deniable.producers.storage.store import Store, StoreError
+from deniable.protocol.secrets.secret import SecretError
+from deniable.protocol.wire import bit_rows, buckets, decode
 from tests.support.brokers.log_lines import logged, messages
 from tests.support.messages import PinMessages
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY

@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from producers.errors import ClosedError, DeliveryError
-from producers.wire import decode
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.protocol.wire import decode
 from tests.support.brokers.log_lines import messages
 
 pytestmark = pytest.mark.slow

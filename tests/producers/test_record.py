@@ -8,15 +8,15 @@ from enum import StrEnum
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget.allowance import Allowance, Budget
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.pipeline.recording.recorder import Recorder
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.recording.recorder import Recorder
 from tests.support.brokers.log_lines import logged
 from tests.support.producers.questions import CARRIER, LATENCY
 from tests.support.producers.recording.outcomes import reports, sent

@@ -8,15 +8,15 @@ from collections import Counter
 
 import pytest
 
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.postgres.database import BudgetDatabase
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.pipeline.queueing import submission_queue
-from producers.pipeline.recording.event_buffer import FIELDS, EventBuffer
-from producers.pipeline.recording.recorder import Recorder
-from producers.pipeline.storing_thread import StoringThread
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.queueing import submission_queue
+from deniable.producers.pipeline.recording.event_buffer import FIELDS, EventBuffer
+from deniable.producers.pipeline.recording.recorder import Recorder
+from deniable.producers.pipeline.storing_thread import StoringThread
 from tests.support.brokers.log_lines import logged
 from tests.support.processes import wait_until
 from tests.support.producers.questions import CARRIER, LATENCY

@@ -7,14 +7,14 @@ from collections import Counter
 
 import pytest
 
-from producers.budget.allowance import Allowance, Budget
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.pipeline.queueing.queue_thread import QueueThread
-from producers.pipeline.queueing.submission import SingleReport
-from producers.pipeline.transactions import StoreTransactions
-from producers.storage.outbox import Outbox
-from producers.wire import decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.queueing.queue_thread import QueueThread
+from deniable.producers.pipeline.queueing.submission import SingleReport
+from deniable.producers.pipeline.transactions import StoreTransactions
+from deniable.producers.storage.outbox import Outbox
+from deniable.protocol.wire import decode
 from tests.support.messages import PinMessages
 from tests.support.processes import wait_until
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.intake.acceptance import check_upload, group_terms
-from producers.budget.allowance import Allowance
-from producers.pipeline.recording.event_buffer import Events
-from producers.randomization.secret import load_secret
-from producers.responders.single_value import value_rule
-from producers.responders.validation import integers, numbers, texts
-from producers.transport.edge.upload_of_pack import upload_of
-from producers.wire import decode
+from deniable.config.settings.allowance import Allowance
+from deniable.edge.intake.acceptance import check_upload, group_terms
+from deniable.producers.pipeline.recording.event_buffer import Events
+from deniable.producers.responders.single_value import value_rule
+from deniable.producers.responders.validation import integers, numbers, texts
+from deniable.producers.transport.edge.upload_of_pack import upload_of
+from deniable.protocol.secrets.secret import load_secret
+from deniable.protocol.wire import decode
 from tests.support.messages import PinMessages
 from tests.support.producers.recording.any_values import (
     COLLECTIONS,

@@ -7,11 +7,11 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import UploadError, decode_upload, encode_upload
-from relay.columns import decode_columns
-from tests.producers.transport.uploads.test_upload import EXPECTED, bytes_of
-from tests.producers.transport.uploads.test_upload import uploads as valid
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.upload import UploadError, decode_upload, encode_upload
+from deniable.relay.columns import decode_columns
+from tests.protocol.uploads.test_upload import EXPECTED, bytes_of
+from tests.protocol.uploads.test_upload import uploads as valid
 
 
 def sealed(body):

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import deniable_command
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import deniable_command
 from tests.support.processes import wait_until
 from tests.support.relay.rounds import Round
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import deniable_command, spawn, stop
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import deniable_command, spawn, stop
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 from tests.support.relay.rounds import Round

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
-from deploy.cluster.topics.setup import create
-from deploy.config.file import load
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import load
+from deniable.deploy.broker.child_processes import GUARD, Child, last_lines, spawn, stop
+from deniable.deploy.cluster.topics.setup import create
 from tests.support.processes import fork, wait_until
 
 COLLECTIONS = """\
@@ -60,7 +60,7 @@ class Deployment:
         """
         path = self.folder / log
         path.touch()
-        child = fork("deploy", arguments, self.folder, (Path(os.devnull), path, path))
+        child = fork("deniable", arguments, self.folder, (Path(os.devnull), path, path))
         try:
             yield child
         finally:
@@ -113,7 +113,7 @@ def run_command(
     with TemporaryDirectory() as parent:
         read, *written = streams = (Path(parent) / "in", Path(parent) / "out", Path(parent) / "err")
         read.write_bytes(given)
-        child = fork("deploy", arguments, folder, streams, own_session=False)
+        child = fork("deniable", arguments, folder, streams, own_session=False)
         try:
             status = child.wait(COMMAND_SECONDS)
         except subprocess.TimeoutExpired:
@@ -133,4 +133,4 @@ def _answers(address: str) -> bool:
 
 
 def _command(arguments: tuple[str, ...]) -> list[str]:
-    return [sys.executable, "-m", "deploy", *arguments]
+    return [sys.executable, "-m", "deniable", *arguments]

@@ -23,10 +23,10 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, Self, cast
 
-from deploy.broker.child_processes import Child, last_lines, signal_group
-from deploy.broker.guard import PR_SET_PDEATHSIG
-from deploy.broker.ports import free_port
-from deploy.cli.commands import COMMANDS
+from deniable.deploy.broker.child_processes import Child, last_lines, signal_group
+from deniable.deploy.broker.guard import PR_SET_PDEATHSIG
+from deniable.deploy.broker.ports import free_port
+from deniable.deploy.cli.commands import COMMANDS
 from tests.support.paths import REPOSITORY
 
 ORDER = "order"
@@ -177,7 +177,7 @@ def fork(
 def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     commands = [path.partition(":")[0] for path, _ in COMMANDS.values()]
-    context.set_forkserver_preload(["deploy.cli.main", *commands])
+    context.set_forkserver_preload(["deniable.deploy.cli.main", *commands])
     return context
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from producers import wire
+from deniable.protocol import wire
 
 PackedWords = npt.NDArray[np.unsignedinteger]
 

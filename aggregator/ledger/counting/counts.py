@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.counting.tally import Tally, TallyKey, tallies_of
-from aggregator.ledger.row_keys import RejectedKey, Stored, Window
-from aggregator.ledger.terms import Terms
-from producers import wire
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.counting.tally import Tally, TallyKey, tallies_of
+from deniable.aggregator.ledger.row_keys import RejectedKey, Stored, Window
+from deniable.aggregator.ledger.terms import Terms
+from deniable.protocol import wire
 
 StateRecord = tuple[bytes, bytes | None]  # key and value of a topic's record; None deletes the key
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.counting.bit_counting import add_pack
-from producers import wire
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.counting.bit_counting import add_pack
+from deniable.protocol import wire
 
 TallyKey = tuple[int, int, int]  # fingerprint, window start, cohort
 

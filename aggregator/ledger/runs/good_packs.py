@@ -11,15 +11,15 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.acceptance import NONE_SEEN
-from aggregator.ledger.pack_ids import FEW_IDS, ID_BYTES, PackIds, joined
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.runs.pack_columns import PackColumns, decoded
-from aggregator.ledger.runs.run import Integers, Run
-from aggregator.ledger.runs.run_windows import RunWindows, windows_of
-from aggregator.ledger.terms import Terms
-from producers import wire
-from producers.transport.uploads.id_set import Halves
+from deniable.aggregator.ledger.acceptance import NONE_SEEN
+from deniable.aggregator.ledger.pack_ids import FEW_IDS, ID_BYTES, PackIds, joined
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.runs.pack_columns import PackColumns, decoded
+from deniable.aggregator.ledger.runs.run import Integers, Run
+from deniable.aggregator.ledger.runs.run_windows import RunWindows, windows_of
+from deniable.aggregator.ledger.terms import Terms
+from deniable.protocol import wire
+from deniable.protocol.uploads.id_set import Halves
 
 
 @dataclass(frozen=True)

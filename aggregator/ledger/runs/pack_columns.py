@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from crc32c import crc32c
 
-from aggregator.ledger.runs.run import Integers, Run
-from producers import wire
+from deniable.aggregator.ledger.runs.run import Integers, Run
+from deniable.protocol import wire
 
 COPIED_BYTES = 4096  # of a record, up to which one checksum of a copy is faster than two without
 COPIED_AT_ONCE = 2**19  # of records

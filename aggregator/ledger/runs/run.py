@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.outcomes import Headers
+from deniable.aggregator.ledger.outcomes import Headers
 
 Integers = npt.NDArray[np.int64]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.runs.run import Integers
-from aggregator.ledger.terms import Terms
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.runs.run import Integers
+from deniable.aggregator.ledger.terms import Terms
 
 NEVER = np.iinfo(np.int64).max
 _NO_MECHANISM = -1  # of a window whose fingerprint is unknown

@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from aggregator.ledger.counting.bit_counting import count_bits_of_groups, count_bits_of_packs
-from aggregator.ledger.counting.counts import Counts
-from aggregator.ledger.counting.tally import TallyKey
-from aggregator.ledger.runs.good_packs import RunPacks
-from aggregator.ledger.runs.pack_columns import slices
-from aggregator.ledger.runs.run import Integers
-from producers import wire
+from deniable.aggregator.ledger.counting.bit_counting import count_bits_of_groups, count_bits_of_packs
+from deniable.aggregator.ledger.counting.counts import Counts
+from deniable.aggregator.ledger.counting.tally import TallyKey
+from deniable.aggregator.ledger.runs.good_packs import RunPacks
+from deniable.aggregator.ledger.runs.pack_columns import slices
+from deniable.aggregator.ledger.runs.run import Integers
+from deniable.protocol import wire
 
 COPIED_BYTES = 4096  # of a payload, up to which copies of equal length are taken by an index
 MOST_DENSE = 4  # counters for each report, up to which all tallies are counted in one array

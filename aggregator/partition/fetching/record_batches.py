@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from crc32c import crc32c
 
-from aggregator.ledger.outcomes import MOST_HEADERS, Headers
-from aggregator.ledger.runs.run import Integers, Run
+from deniable.aggregator.ledger.outcomes import MOST_HEADERS, Headers
+from deniable.aggregator.ledger.runs.run import Integers, Run
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _LENGTH = Struct(">qi")

@@ -15,8 +15,8 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
-from aggregator.ledger.runs.run import Run
-from aggregator.partition.fetching.record_batches import (
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.fetching.record_batches import (
     BatchRecords,
     DamagedBatchError,
     end_of_batch,

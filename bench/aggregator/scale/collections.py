@@ -15,9 +15,9 @@ from bench.aggregator.deployments import configure, payload_of, send
 from bench.aggregator.results import ResultRow, keep
 from bench.aggregator.scale.partitions import OWNED
 from bench.aggregator.throughput import cpu_seconds, longest_delay, memory_mib, metrics_of, value_of
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, spawn, stop
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, spawn, stop
 
 COLLECTIONS = (10, 100, 1000)
 ENTRY = (
@@ -45,7 +45,7 @@ def measure(folder: Path, servers: str, collections: int) -> ResultRow:
     """Start a worker and load it."""
     configuration = configure(folder, servers, f"bench-{collections}-", collections, ENTRY)
     log = folder / f"{collections}.log"
-    command = [sys.executable, "-m", "deploy", "aggregate", "--config", str(configuration.path)]
+    command = [sys.executable, "-m", "deniable", "aggregate", "--config", str(configuration.path)]
     began = time.monotonic()
     worker = spawn([*command, "--web-port", "0"], log)
     try:

@@ -14,16 +14,16 @@ from pathlib import Path
 import click
 import numpy as np
 
-from aggregator.deployment import Deployment
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
-from aggregator.partition.ledger_checks import decoded, restored
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics.transaction_batches import Outgoing
 from bench.aggregator.deployments import RAPPOR_128, configure
 from bench.aggregator.results import ResultRow, keep
-from deploy.broker.broker import Broker
-from deploy.cluster.deployment import deployment_of
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
+from deniable.aggregator.partition.ledger_checks import decoded, restored
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.cluster.deployment import deployment_of
 
 COLLECTIONS = 100
 COHORTS = 64

@@ -15,9 +15,9 @@ from kafka import KafkaProducer
 from bench.aggregator.deployments import configure, payload_of, send
 from bench.aggregator.results import ResultRow, keep
 from bench.aggregator.throughput import KRR, cpu_seconds, memory_mib, metrics_page, value_of
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, spawn, stop
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, spawn, stop
 
 PARTITIONS = (4, 100, 400, 1000)
 WORKERS = 4
@@ -40,7 +40,7 @@ class WorkerGroup:
 
     def __init__(self, configuration: Configuration, folder: Path) -> None:
         self._partitions = configuration.kafka.partitions
-        command = [sys.executable, "-m", "deploy", "aggregate", "--config", str(configuration.path)]
+        command = [sys.executable, "-m", "deniable", "aggregate", "--config", str(configuration.path)]
         self._logs = [folder / f"{self._partitions}-{number}.log" for number in range(WORKERS)]
         self.workers: list[Child] = [spawn([*command, "--web-port", "0"], log) for log in self._logs]
 

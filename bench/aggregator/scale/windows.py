@@ -17,13 +17,13 @@ import click
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.topics.partition_reader import read_rows
 from bench.aggregator.deployments import bytes_on_disk, configure, payload_of, send
 from bench.aggregator.results import ResultRow, keep
 from bench.aggregator.throughput import memory_mib
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, spawn, stop
-from deploy.config.file import Configuration
+from deniable.cluster.reading.partition_reader import read_rows
+from deniable.config.file import Configuration
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, spawn, stop
 
 COLLECTIONS = 100
 ENTRY = (
@@ -91,7 +91,7 @@ def main() -> None:
             for topic in (configuration.topics.state, configuration.topics.counts):
                 admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=COMPACTED)])
         file = str(configuration.path)
-        command = [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"]
+        command = [sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"]
         worker, sender = spawn(command, Path(name, "worker.log")), Sender(configuration)
         try:
             sender.start()

@@ -14,7 +14,7 @@ from bench.comparison.peer_environment import PYTHON
 from bench.comparison.report.figure import Figure, ResultsPart, Table, absolute
 from bench.comparison.timing.contestant import Contestant, ContestantError
 from bench.comparison.timing.rounds import Scale, in_turn
-from deploy.broker.broker import Broker
+from deniable.deploy.broker.broker import Broker
 
 FULL_SECONDS, QUICK_SECONDS = 60.0, 3.0
 FULL_ROUNDS, QUICK_ROUNDS = 5, 1

@@ -17,7 +17,7 @@ from bench.comparison.report.figure import ResultsPart
 from bench.comparison.report.summary import figure_row, shortfall, summary, tally
 from bench.comparison.timing.contestant import ROOT
 from bench.comparison.timing.rounds import Scale
-from deploy.broker.jars import POM
+from deniable.deploy.broker.jars import POM
 
 MARKDOWN = ROOT / "bench" / "results.md"
 #: Results of some parts alone; `make bench-recording` and `make bench-streaming` write them.

@@ -19,20 +19,20 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.history.share_changes import ChangeMonitor
-from aggregator.history.window_shares import WindowShares
 from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
-from estimators.collection import CHANGE_ALARMS_A_YEAR, Collection
-from estimators.frequency.estimate import QUANTILE_975, Estimate
-from estimators.frequency.intervals.confidence_sequence import (
+from deniable.aggregator.history.share_changes import ChangeMonitor
+from deniable.aggregator.history.window_shares import WindowShares
+from deniable.estimators.collection import CHANGE_ALARMS_A_YEAR, Collection
+from deniable.estimators.frequency.estimate import QUANTILE_975, Estimate
+from deniable.estimators.frequency.intervals.confidence_sequence import (
     ReportSteps,
     mean_over_windows,
     sequence_of_any,
     sequence_of_independent,
 )
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.krr import estimate
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.krr import estimate
+from deniable.estimators.mechanisms.krr import KRR
 
 FloatColumns = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from aggregator.history.share_changes import ChangeMonitor
 from bench.estimators.changes.anytime import BEFORE, channel_of, collection_of, window_of
 from bench.estimators.populations import zipf_shares
+from deniable.aggregator.history.share_changes import ChangeMonitor
 
 RESULTS = Path(__file__).parents[2] / "results"
 VALUES, REPORTS, AFTER, MOVED = 10, 10_000, 40, 3

@@ -13,12 +13,12 @@ from bench.estimators.conditional.judging import MOST_FALSE, MOST_MISSED, Judged
 from bench.estimators.conditional.measuring import estimated, window_of
 from bench.estimators.coverage import coverage, log_factorials
 from bench.estimators.populations import Counts, report_counts
-from estimators.collection import Collection
-from estimators.frequency.intervals.acceptance import level_for_all
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.intervals.acceptance import level_for_all
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 #: Clients who hold a value, beside as many who do not: few, and shares of all.
 FEW = (0, 1, 2, 3, 5, 8, 13, 25, 50)

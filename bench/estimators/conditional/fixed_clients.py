@@ -3,7 +3,7 @@
 import numpy as np
 
 from bench.estimators.populations import Counts, round_to_counts, zipf_shares
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 VALUES, LISTED = 40, 20
 SKEWED, EVEN, ONE, TWO = "Zipf", "even", "one value", "two values"

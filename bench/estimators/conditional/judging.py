@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 #: Largest share of runs that may miss a fixed value, and that may have false discoveries or a missed family.
 MOST_MISSED, MOST_FALSE = 0.07, 0.05

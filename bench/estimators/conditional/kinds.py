@@ -8,8 +8,8 @@ from typing import Any
 from bench.estimators.conditional import buckets, fixed_clients, numbers_and_pairs, periods, remainders, texts
 from bench.estimators.conditional.judging import Judged, Run, judge
 from bench.estimators.conditional.periods import COMPARED_VALUES
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 REPORTS = (100, 1_000, 10_000, 1_000_000)

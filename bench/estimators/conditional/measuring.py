@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimation.window_estimate import estimate, whole_record_of
-from aggregator.records.window_counts import WindowCounts
 from bench.estimators.conditional.judging import MOST_FALSE, Measured
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate
+from deniable.aggregator.estimation.window_estimate import estimate, whole_record_of
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate
 
 ROUNDING = 1e-9  # of ends and true shares, relative to the range
 

@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from aggregator.estimation.window_estimate import estimate
-from aggregator.records.window_counts import WindowCounts
 from bench.estimators.conditional.buckets import shown_bits
 from bench.estimators.conditional.fixed_clients import PAIR_SHAPE, names, true_numbers, true_pairs
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import discoveries, intervals, scalar, shares, window_of
 from bench.estimators.populations import Counts
-from estimators.arrays import FloatArray
-from estimators.collection import Collection, Field, pair_labels
-from estimators.frequency.estimate import Estimate, QuantileEstimate
-from estimators.frequency.number import LEVELS, neighbour_weights
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation.window_estimate import estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.frequency.estimate import Estimate, QuantileEstimate
+from deniable.estimators.frequency.number import LEVELS, neighbour_weights
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 64
 

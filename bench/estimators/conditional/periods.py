@@ -4,25 +4,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from aggregator.history.periods import Period
-from aggregator.history.rollup import roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from analysis.comparison import JoinedPeriod, compare_periods
 from bench.estimators.conditional.buckets import both_epsilons, shown_bits
 from bench.estimators.conditional.fixed_clients import VALUES, held, held_texts, names
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import discoveries, intervals, shares, window_of
 from bench.estimators.conditional.texts import hashed_drawing
 from bench.estimators.populations import Counts, bit_counts, report_counts
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.comparison import JoinedPeriod, compare_periods
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 #: Values of a k-RR whose periods are compared, and candidates of local hashing.
 COMPARED_VALUES = 100

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from aggregator.estimation.window_estimate import VALUES_PER_RECORD, estimate, record_of
-from aggregator.records.window_counts import WindowCounts
 from bench.estimators.conditional.buckets import bit_probabilities, shown_bits
 from bench.estimators.conditional.fixed_clients import EVEN, ONE, SKEWED, held, names
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import scalar, window_of
 from bench.estimators.populations import Counts, report_counts
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.aggregator.estimation.window_estimate import VALUES_PER_RECORD, estimate, record_of
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 VALUES = VALUES_PER_RECORD + 200
 POPULATIONS = (SKEWED, EVEN, ONE)

@@ -9,13 +9,13 @@ from bench.estimators.conditional.fixed_clients import VALUES, held_texts, liste
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import estimated, window_of
 from bench.estimators.populations import Counts, bit_counts, buckets_of, fixed_counts, spread_evenly
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.rappor import Rappor
 
 BITS, HASHES = 128, 2
 #: Candidates of local hashing, and counters: a quarter of the default, which take a quarter of the time.

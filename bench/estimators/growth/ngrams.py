@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from bench.estimators.growth.prefix_reports import tree_counts
 from bench.estimators.populations import zipf_shares
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.growth.alphabet import Alphabet
-from estimators.decoding.hashed.growth.grow import grow
-from estimators.decoding.hot.decode import decode_hot
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet
+from deniable.estimators.decoding.hashed.growth.grow import grow
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 
 ALPHABET, SIZE, PLACES = "abcdef", 6, 3
 NGRAMS = tuple(one + other for one in ALPHABET for other in ALPHABET)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 
 def random_strings(rng: np.random.Generator, number: int, size: int) -> list[bytes]:

@@ -18,9 +18,9 @@ import numpy as np
 
 from bench.estimators.growth.prefix_reports import random_strings, tree_counts
 from bench.estimators.populations import zipf_shares
-from estimators.decoding.hashed.growth.alphabet import any_bytes
-from estimators.decoding.hashed.growth.grow import grow
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.decoding.hashed.growth.alphabet import any_bytes
+from deniable.estimators.decoding.hashed.growth.grow import grow
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 REPORTS, DIFFERENT, STRING_BYTES, TOP = 650_000, 120_000, 6, 32
 LENGTHS = (2, 3, 4, 5, 6)

@@ -13,13 +13,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from aggregator.history.share_changes import ChangeMonitor
-from aggregator.history.window_shares import shares_of_counts
-from aggregator.records.window_counts import WindowCounts
-from estimators.arrays import FloatArray
-from estimators.collection import CHANGE_ALARMS_A_YEAR, Collection
-from estimators.frequency.number import unbiased_mean
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.share_changes import ChangeMonitor
+from deniable.aggregator.history.window_shares import shares_of_counts
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import CHANGE_ALARMS_A_YEAR, Collection
+from deniable.estimators.frequency.number import unbiased_mean
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 RESULTS = Path(__file__).parents[2] / "results"
 HOUR_SECONDS = 3600

@@ -15,13 +15,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from aggregator.history.share_sequences import ALPHA, ends_at_every_look
-from aggregator.history.window_shares import WindowShares
-from estimators.arrays import FloatArray
-from estimators.collection import Collection
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.frequency.intervals.confidence_sequence import mean_over_windows
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.share_sequences import ALPHA, ends_at_every_look
+from deniable.aggregator.history.window_shares import WindowShares
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.frequency.intervals.confidence_sequence import mean_over_windows
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 RESULTS = Path(__file__).parents[2] / "results"
 WINDOWS, STEPS = 300, 64

@@ -16,11 +16,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from deploy.demo.flights import AIR_MINUTES, load_flights
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.number import LEVELS, estimate_number, neighbour_weights
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.deploy.demo.flights import AIR_MINUTES, load_flights
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.number import LEVELS, estimate_number, neighbour_weights
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 REPORTS = (100, 1_000, 10_000, 100_000, 1_000_000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)

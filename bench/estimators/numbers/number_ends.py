@@ -13,9 +13,9 @@ import click
 import numpy as np
 
 from bench.estimators.numbers.number_coverage import judged, report_counts_of
-from estimators.arrays import FloatArray
-from estimators.frequency.number import LEVELS, estimate_number, unbiased_mean
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.number import LEVELS, estimate_number, unbiased_mean
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 256
 SHAPES = ("exponential, mean .02", "a tenth at the maximum", "all at the minimum")

@@ -14,9 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
-from estimators.arrays import FloatArray
-from estimators.frequency.numbers.smoothed_em import onto_truth, report_rates, smoothed_em, smoothing_weight
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.numbers.smoothed_em import (
+    onto_truth,
+    report_rates,
+    smoothed_em,
+    smoothing_weight,
+)
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 256
 REPORTS = (100_000, 1_000_000)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
 from bench.estimators.numbers.number_methods import STEPS, smooth_until_slow, weighted
-from estimators.arrays import FloatArray
-from estimators.mechanisms.square_wave import SquareWave, best_half_width
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.square_wave import SquareWave, best_half_width
 
 SHAPE, REPORTS = "Beta(5, 2)", 100_000
 EPSILONS = (0.5, 1.0, 2.0, 4.0)

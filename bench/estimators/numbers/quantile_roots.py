@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.numbers.number_coverage import SHAPES, STEPS, numbers_of, report_counts_of
-from estimators.frequency.number import LEVELS
-from estimators.frequency.numbers.quantile_cells import LARGEST_ROOT
-from estimators.frequency.numbers.quantiles import chi_square_loss
-from estimators.frequency.numbers.smoothed_em import smoothed_em, smoothing_weight
-from estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.number import LEVELS
+from deniable.estimators.frequency.numbers.quantile_cells import LARGEST_ROOT
+from deniable.estimators.frequency.numbers.quantiles import chi_square_loss
+from deniable.estimators.frequency.numbers.smoothed_em import smoothed_em, smoothing_weight
+from deniable.estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 REPORTS = (10_000, 1_000_000)
 EPSILONS = (0.5, 1.0, 4.0)

@@ -17,11 +17,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.ledger.counting.bit_counting import count_bits
-from estimators.decoding.hot.pair import decode_pair
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.aggregator.ledger.counting.bit_counting import count_bits
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 SIZES = ((17, 3), (17, 105), (44, 45), (2, 1000))
 REPORTS = (10_000, 336_776, 10_000_000)

@@ -14,13 +14,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.decoding.hot.pair import decode_pair
-from estimators.decoding.hot.rank_one_test import rank_one_test
-from estimators.frequency.estimate import Estimate, Shares
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.frequency.pairs.independence import independence_test
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.decoding.hot.rank_one_test import rank_one_test
+from deniable.estimators.frequency.estimate import Estimate, Shares
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 SIZES = ((4, 3), (16, 3))
 EPSILONS = (1.0, 2.0, 4.0)

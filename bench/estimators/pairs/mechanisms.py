@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.planning import best_bloom, best_one_hot, expected_std_error
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.planning import best_bloom, best_one_hot, expected_std_error
 
 SIZES = ((4, 3), (17, 3), (17, 105))
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

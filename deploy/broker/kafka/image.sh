@@ -26,7 +26,7 @@ done
 
 cp "$(command -v busybox)" "$root/bin/busybox"
 for tool in sh sed mkdir head base64 tr; do ln -s busybox "$root/bin/$tool"; done
-cp -r "$(.venv/bin/python -c 'from deploy.broker.jars import fetch_jars; print(fetch_jars())')" "$root/kafka/libs"
+cp -r "$(.venv/bin/python -c 'from deniable.deploy.broker.jars import fetch_jars; print(fetch_jars())')" "$root/kafka/libs"
 cp deploy/broker/kafka/start.sh deploy/broker/kafka/server.properties deploy/broker/kafka/log4j2.properties "$root/kafka"
 echo 'kafka:x:10001:10001::/data:/bin/sh' >"$root/etc/passwd"
 echo '127.0.0.1 localhost' >"$root/etc/hosts"

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from deploy.cluster.connection.causes import Cause, cause_of
-from deploy.cluster.connection.handshakes import Address
-from deploy.cluster.connection.probe import address_of
-from deploy.cluster.finding import Finding
-from producers.transport.security import Security
+from deniable.cluster.connection.causes import Cause, cause_of
+from deniable.cluster.connection.handshakes import Address
+from deniable.cluster.connection.probe import address_of
+from deniable.cluster.finding import Finding
+from deniable.cluster.security import Security
 
 T = TypeVar("T")
 

@@ -1,13 +1,13 @@
 """Try the database with the budgets, as a producer would use it."""
 
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Role
-from deploy.config.producer import producer_config
-from producers.budget.postgres.connection import AwayError
-from producers.budget.postgres.tables import examine
-from producers.randomization.secret import SecretError, secret_of
-from producers.storage.store import StoreError
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.producers.budget.postgres.connection import AwayError
+from deniable.producers.budget.postgres.tables import examine
+from deniable.producers.from_file import producer_config
+from deniable.producers.storage.store import StoreError
+from deniable.protocol.secrets.secret import SecretError, secret_of
 
 AWAY_REMEDY = "see that it runs, and that host, port, user and password (PGPASSWORD) are right"
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from deploy.cluster.connection.edge import EdgeAnswers
-from deploy.cluster.connection.handshakes import Address
-from deploy.cluster.connection.probe import address_of
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Role
-from deploy.config.file import Configuration
-from producers.transport.cluster import Cluster
-from producers.transport.edge.address import EdgeAddress
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.handshakes import Address
+from deniable.cluster.connection.probe import address_of
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.roles import Role
+from deniable.config.file import Configuration
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.deploy.cluster.edge_answers import EdgeAnswers
 
 
 class StepAnswer(NamedTuple):

@@ -7,9 +7,9 @@ this clock is behind, but that it is ahead only while records arrive.
 
 from kafka import KafkaAdminClient, OffsetSpec, TopicPartition
 
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Role
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 
 LIMIT_SECONDS = 60.0
 

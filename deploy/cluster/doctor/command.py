@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from deploy.cli import standard_streams
-from deploy.cli.options import config_option, servers_option
-from deploy.cli.signals import handle, leave_at_once
-from deploy.cluster.doctor.case import Case
-from deploy.cluster.doctor.examination import Result, examine
-from deploy.cluster.permissions.role_option import role_option
-from deploy.cluster.permissions.roles import Role
-from deploy.config.file import load
+from deniable.cluster.permissions.roles import Role
+from deniable.config.file import load
+from deniable.deploy.cli import standard_streams
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.cluster.doctor.case import Case
+from deniable.deploy.cluster.doctor.examination import Result, examine
+from deniable.deploy.cluster.permissions.role_option import role_option
 
 NAME_WIDTH = 16
 

@@ -5,12 +5,12 @@ from functools import partial
 
 from cryptography import x509
 
-from deploy.cluster.connection.causes import end_of_file
-from deploy.cluster.connection.handshakes import Address, dial, greet, log_in
-from deploy.cluster.connection.probe import address_of
-from deploy.cluster.doctor.brokers import Unusable, findings_of, try_all
-from deploy.cluster.doctor.case import Case, StepAnswer
-from deploy.cluster.finding import Finding
+from deniable.cluster.connection.causes import end_of_file
+from deniable.cluster.connection.handshakes import Address, dial, greet, log_in
+from deniable.cluster.connection.probe import address_of
+from deniable.cluster.finding import Finding
+from deniable.deploy.cluster.doctor.brokers import Unusable, findings_of, try_all
+from deniable.deploy.cluster.doctor.case import Case, StepAnswer
 
 SOON = timedelta(days=14)
 

@@ -3,12 +3,12 @@
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from deploy.cluster.connection.edge import ask_edge, collections_of
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.doctor.clock_skew import LIMIT_SECONDS
-from deploy.cluster.finding import Finding
-from producers.errors import DeliveryError
-from producers.transport.edge.collection_list import edge_disagreements
+from deniable.cluster.finding import Finding
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.doctor.clock_skew import LIMIT_SECONDS
+from deniable.deploy.cluster.edge_answers import ask_edge, collections_of
+from deniable.producers.errors import DeliveryError
+from deniable.producers.transport.edge.collection_list import edge_disagreements
 
 READY_REMEDY = "wait, or look at the edge: reports are kept until it is ready"
 

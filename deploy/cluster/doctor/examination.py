@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deploy.cluster.connection.causes import cause_of
-from deploy.cluster.doctor.budget_store import budget_store
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.doctor.clock_skew import clock_skew
-from deploy.cluster.doctor.connection import advertised, authentication, connection, tls
-from deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, edge_ready
-from deploy.cluster.doctor.parameters import parameters
-from deploy.cluster.doctor.topics import authorization, state, topics
-from deploy.cluster.doctor.transactions import transactions
-from deploy.cluster.doctor.uploads import origins, uploads
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Role
+from deniable.cluster.connection.causes import cause_of
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.doctor.budget_store import budget_store
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.doctor.clock_skew import clock_skew
+from deniable.deploy.cluster.doctor.connection import advertised, authentication, connection, tls
+from deniable.deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, edge_ready
+from deniable.deploy.cluster.doctor.parameters import parameters
+from deniable.deploy.cluster.doctor.topics import authorization, state, topics
+from deniable.deploy.cluster.doctor.transactions import transactions
+from deniable.deploy.cluster.doctor.uploads import origins, uploads
 
 TOTAL_SECONDS = 8.0  # of the 10 that a run may take, start of Python included
 LEAST_SECONDS = 0.2  # with less time left a step is not begun

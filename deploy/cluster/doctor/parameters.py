@@ -1,11 +1,11 @@
 """Compare the collection file with what the workers count."""
 
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import with_article
-from deploy.cluster.permissions.roles import Role
-from deploy.cluster.topics.published import compared
-from producers.transport.publication_reader import UnreadableError
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.findings import with_article
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.reading.publication_reader import UnreadableError
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.topics.published import compared
 
 WORKER_REMEDY = (
     "Use the file of the running workers, or, if this one is newer, raise its revision and restart them"

@@ -5,14 +5,15 @@ from collections.abc import Callable
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from aggregator.ledger.row_values import RowError
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import lack_of_role, missing, with_article
-from deploy.cluster.permissions.roles import Role, permissions_of
-from deploy.cluster.topics import findings as topic_findings
-from deploy.cluster.topics import log_identity
-from deploy.cluster.topics.setup import of_uploads
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.findings import lack_of_role, missing, with_article
+from deniable.cluster.permissions.roles import Role, permissions_of
+from deniable.cluster.topics import findings as topic_findings
+from deniable.cluster.topics.checks import of_uploads
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.topics import log_identity
+from deniable.deploy.cluster.topics.number_findings import unfit_topics
 
 Ask = Callable[[KafkaAdminClient, Case], list[Finding]]
 
@@ -52,7 +53,7 @@ def _all_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     configuration = case.configuration
     names = configuration.topics
     limits = topic_findings.limits_exceeded(admin, names, configuration.collections)
-    return topic_findings.topic_findings(admin, case.cluster, names) + limits
+    return unfit_topics(admin, case.cluster, names) + limits
 
 
 def _reports(admin: KafkaAdminClient, case: Case) -> list[Finding]:

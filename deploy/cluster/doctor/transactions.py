@@ -9,10 +9,10 @@ import asyncio
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, ProducerFenced
 
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import with_article
-from deploy.cluster.permissions.roles import Role
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.findings import with_article
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 
 TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of that partition wait this long
 KEY = b"doctor"

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from aiokafka import TopicPartition as Source
 from kafka import KafkaAdminClient, OffsetSpec, TopicPartition
 
-from aggregator.topics.consumer import assigned_consumer
-from deploy.cluster.connection.coordinator import patiently
-from deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Role
-from deploy.config.checks import ANY_ORIGIN, origin_sent
-from deploy.config.relay_secret import relay_keys
-from producers.randomization.secret import SecretError
-from producers.transport.cluster import Cluster
-from relay.control import ControlError, decode_control, is_control
-from relay.keys import RelayKeys
-from relay.recovery import Position
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.coordinator import patiently
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.reading.consumer import assigned_consumer
+from deniable.config.checks import ANY_ORIGIN, origin_sent
+from deniable.config.relay_secret import relay_secret
+from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.protocol.secrets.secret import SecretError
+from deniable.relay.control import ControlError, decode_control, is_control
+from deniable.relay.keys import RelayKeys
+from deniable.relay.recovery import Position
 
 Bounds = Mapping[int, tuple[int, int]]
 OTHER_SECRET = "restore it from a copy: all relays have the same one"  # noqa: S105 - a sentence
@@ -111,7 +111,7 @@ async def _of_secret(
     if not begun:
         return []
     try:
-        keys = relay_keys(case.configuration, creates=False)
+        keys = RelayKeys(relay_secret(case.configuration, creates=False))
     except SecretError as error:
         return [Finding(str(error), "")]
     topic = case.configuration.topics.uploads

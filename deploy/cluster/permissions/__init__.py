@@ -1,4 +1,4 @@
-"""The permissions of each role in Kafka, as ACLs and quotas.
+"""ACLs and quotas of a deployment's principals.
 
-May import `finding` and `connection`. Begin with `roles`.
+May import no sibling. Begin with `acls`.
 """

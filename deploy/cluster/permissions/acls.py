@@ -19,9 +19,9 @@ from kafka.admin import (
 )
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError, SecurityDisabledError
 
-from aggregator.topics.names import Topics
-from deploy.cluster.permissions.roles import Permission, Role, permissions_of
-from estimators.errors import DeniableError
+from deniable.cluster.permissions.roles import Permission, Role, permissions_of
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.topic_names import Topics
 
 SEEN_SECONDS = 20.0
 ANYWHERE = "*"

@@ -9,8 +9,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
-from deploy.cluster.permissions.acls import refusal
-from deploy.cluster.permissions.roles import Role
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.permissions.acls import refusal
 
 DEFAULT_BYTES_PER_SECOND = 10_000_000
 EDGE_BYTES_PER_SECOND = 50_000_000  # an edge sends what many devices upload

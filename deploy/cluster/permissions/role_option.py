@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from deploy.cluster.permissions.roles import Role
+from deniable.cluster.permissions.roles import Role
 
 Command = Callable[..., Any]
 

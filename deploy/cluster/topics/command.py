@@ -7,16 +7,17 @@ from typing import Any
 
 import click
 
-from aggregator.topics.names import Topics
-from deploy.cli.options import config_option, servers_option
-from deploy.cluster.permissions import acls as acl_setup
-from deploy.cluster.permissions import quotas as quota_setup
-from deploy.cluster.permissions.findings import with_article
-from deploy.cluster.permissions.role_option import role_option
-from deploy.cluster.permissions.roles import Role, roles_of
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import load
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.permissions.findings import with_article
+from deniable.cluster.permissions.roles import Role, roles_of
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import load
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.cluster.permissions import acls as acl_setup
+from deniable.deploy.cluster.permissions import quotas as quota_setup
+from deniable.deploy.cluster.permissions.role_option import role_option
+from deniable.deploy.cluster.topics import setup as topic_setup
+from deniable.protocol.topic_names import Topics
 
 TopicsCommand = Callable[..., None]
 
@@ -156,7 +157,7 @@ def _allow(
     principals: Mapping[Role, Sequence[str]],
     quotas: Mapping[Role, int | None],
 ) -> None:
-    with topic_setup.connected(cluster) as admin:
+    with topic_checks.connected(cluster) as admin:
         lines = acl_setup.allow(admin, topics, principals)
         for role, bytes_per_second in quotas.items():
             usual = quota_setup.USUAL[role]
@@ -182,6 +183,6 @@ def check_topics(config: Path, bootstrap_servers: str | None, role: str) -> None
     Example: deniable topics check --as producer
     """
     loaded = load(config, bootstrap_servers)
-    topic_setup.refuse(topic_setup.check(loaded.cluster, loaded.topics, Role(role), loaded.collections))
+    topic_checks.refuse(topic_setup.check(loaded.cluster, loaded.topics, Role(role), loaded.collections))
     which = "" if role == Role.AGGREGATOR else f" that {with_article(Role(role))} needs"
     click.echo(f"all topics{which} fit")

@@ -10,19 +10,19 @@ from uuid import UUID
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
 from kafka.errors import KafkaTimeoutError, for_code
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_values import Genesis
-from aggregator.partition.failures import RecordsLostError
-from aggregator.partition.ledger_checks import (
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_values import Genesis
+from deniable.aggregator.partition.failures import RecordsLostError
+from deniable.aggregator.partition.ledger_checks import (
     LedgerRefusedError,
     log_was_recreated,
     naming_partition,
     partitions_were_added,
 )
-from aggregator.topics.names import Topics
-from deploy.cluster.connection.coordinator import patiently
-from deploy.cluster.finding import Finding
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.coordinator import patiently
+from deniable.cluster.finding import Finding
+from deniable.protocol.topic_names import Topics
 
 SEND_SECONDS = 20.0
 CREATION_SECONDS = 0.2  # of a partition of each topic

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from aggregator.topics.names import Topics
-from estimators.collection import Collection
-from producers.transport.agreement import Disagreement, disagreements
-from producers.transport.cluster import Cluster
-from producers.transport.publication_reader import PublicationReader, UnreadableError
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.publication_reader import PublicationReader, UnreadableError
+from deniable.estimators.collection import Collection
+from deniable.producers.transport.agreement import Disagreement, disagreements
+from deniable.protocol.topic_names import Topics
 
 
 def compared(

@@ -1,49 +1,36 @@
 """Create absent topics of a deployment, and check existing ones."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafka import KafkaAdminClient
-from kafka.admin import ACLOperation
 from kafka.errors import (
     InvalidReplicationFactorError,
-    KafkaError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
 )
 
-from aggregator.ledger.row_values import Genesis
-from aggregator.topics.names import Topics
-from deploy.cluster.connection.probe import probe
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.findings import lack, missing, permission_findings, principal_text, unreadable
-from deploy.cluster.permissions.roles import (
-    Role,
-    permissions_of,
-    required_permissions,
-    topic_permission,
-    topics_of,
+from deniable.aggregator.ledger.row_values import Genesis
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.findings import (
+    permission_findings,
+    principal_text,
 )
-from deploy.cluster.topics import findings as topic_findings
-from deploy.cluster.topics import log_identity
-from deploy.cluster.topics.findings import numbers_of
-from deploy.cluster.topics.plan import plan, settings_made
-from estimators.collection import Collection
-from estimators.errors import DeniableError
-from producers.transport.cluster import Cluster, PlaintextError
+from deniable.cluster.permissions.roles import (
+    Role,
+)
+from deniable.cluster.topics import findings as topic_findings
+from deniable.cluster.topics.checks import TopicSetupError, connected, of_uploads, refuse, refuse_lacks
+from deniable.cluster.topics.findings import numbers_of
+from deniable.cluster.topics.plan import plan, settings_made
+from deniable.deploy.cluster.topics import log_identity
+from deniable.deploy.cluster.topics.number_findings import number_findings, unfit_topics
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
 
 METADATA_SECONDS = 10.0
-READING_ROLES = (Role.READER, Role.AGGREGATOR, Role.RELAY)
-NO_UPLOADS = (
-    "the collection file has no section edge or relay; write relay: {} into it, then run deniable topics "
-    "create"
-)
-
-
-class TopicSetupError(DeniableError, RuntimeError):
-    """The topics cannot be created or used; the message says what to do."""
 
 
 def create(
@@ -77,11 +64,11 @@ def create(
         }
         present = numbers_of(admin, topics)
         # Check existing topics before creating others beside them.
-        refuse(topic_findings.number_findings(admin, cluster, topics, present))
+        refuse(number_findings(admin, cluster, topics, present))
         absent = sorted(set(wanted) - present.keys())
         if absent:
             _create(admin, cluster, topics, {name: wanted[name] for name in absent})
-        refuse(topic_findings.topic_findings(admin, cluster, topics))
+        refuse(unfit_topics(admin, cluster, topics))
         log_identity.begin(admin, cluster, topics, is_new_log=topics.reports in absent)
     return absent
 
@@ -136,7 +123,7 @@ def check(
         limits = topic_findings.limits_exceeded(admin, topics, collections)
         if lacks:
             return lacks + topic_findings.visible_findings(admin, topics) + limits
-        found = topic_findings.topic_findings(admin, cluster, topics)
+        found = unfit_topics(admin, cluster, topics)
         return (found or log_identity.findings(admin, cluster, topics)) + limits
 
 
@@ -151,52 +138,10 @@ def require(cluster: Cluster, topics: Topics) -> Genesis:
     """
     topics = replace(topics, takes_uploads=False)
     with connected(cluster) as admin:
-        _refuse_lacks(admin, cluster, topics, Role.AGGREGATOR)
-        found = topic_findings.topic_findings(admin, cluster, topics)
+        refuse_lacks(admin, cluster, topics, Role.AGGREGATOR)
+        found = unfit_topics(admin, cluster, topics)
         refuse([each for each in found if not each.is_warning])
         return log_identity.log_of(admin, topics)
-
-
-def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
-    """Return a topic's number of partitions, whatever its settings.
-
-    Raises
-    ------
-    TopicSetupError if it is absent or we may not read it.
-    """
-    with connected(cluster) as admin:
-        _refuse_unreadable(admin, cluster, topics, name)
-        numbers = numbers_of(admin, topics)
-        if name not in numbers:
-            is_unasked = name in (topics.uploads, topics.rejected_uploads) and not topics.takes_uploads
-            absence = topic_findings.absence(name)
-            refuse([absence._replace(remedy=NO_UPLOADS) if is_unasked else absence])
-        return numbers[name]
-
-
-def require_readable(cluster: Cluster, topics: Topics, name: str) -> None:
-    """Check the topic to read; TopicSetupError if it is absent or unfit, or if we may not read it."""
-    with connected(cluster) as admin:
-        _refuse_unreadable(admin, cluster, topics, name)
-        refuse(topic_findings.fit_findings(admin, topics, name))
-
-
-def _refuse_unreadable(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, name: str) -> None:
-    asked = topic_permission(name, ACLOperation.READ)
-    if not missing(admin, topics, [asked]):
-        return
-    roles = [role for role in READING_ROLES if asked in permissions_of(role, topics)]
-    refuse([unreadable(cluster, asked, roles[0]) if roles else lack(cluster, [asked], None)])
-
-
-def _refuse_lacks(
-    admin: KafkaAdminClient,
-    cluster: Cluster,
-    topics: Topics,
-    role: Role,
-) -> None:
-    if lacks := missing(admin, topics, required_permissions(role, topics)):
-        refuse([lack(cluster, lacks, role)])
 
 
 def present_log(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding]]:
@@ -217,59 +162,3 @@ def present_log(cluster: Cluster, topics: Topics) -> tuple[Genesis, list[Finding
             if topic.name in counted and present.get(topic.name) == topic.partitions
         ]
         return log_identity.log_of(admin, topics), topic_findings.setting_findings(admin, there)
-
-
-def require_reports(cluster: Cluster, topics: Topics) -> None:
-    """Check the topic that producers write to; TopicSetupError with a line for each finding."""
-    with connected(cluster) as admin:
-        _refuse_lacks(admin, cluster, topics, Role.PRODUCER)
-        refuse(topic_findings.reports_findings(admin, topics))
-
-
-def require_uploads(cluster: Cluster, topics: Topics, role: Role, collections: Sequence[Collection]) -> None:
-    """Check the topics of an edge or a relay; TopicSetupError with a line for each finding.
-
-    Parameters
-    ----------
-    cluster, topics : of the deployment.
-    role : Role.EDGE or Role.RELAY.
-    collections : of the collection file; they determine how long uploads must be kept.
-    """
-    with connected(cluster) as admin:
-        _refuse_lacks(admin, cluster, topics, role)
-        refuse(of_uploads(admin, topics, role, collections))
-
-
-def of_uploads(
-    admin: KafkaAdminClient, topics: Topics, role: Role, collections: Sequence[Collection]
-) -> list[Finding]:
-    """Find what is wrong with the topics of an edge or a relay, which may see no others."""
-    if not topics.takes_uploads:
-        return [Finding("no device can upload", NO_UPLOADS[0].upper() + NO_UPLOADS[1:])]
-    names = topics_of(role, topics)
-    found = topic_findings.upload_findings(admin, topics, names)
-    is_whole = role is Role.RELAY and not found
-    return found + (topic_findings.limits_exceeded(admin, topics, collections, names) if is_whole else [])
-
-
-def refuse(findings: Sequence[Finding]) -> None:
-    """Raise TopicSetupError with a line for each finding, if there is any."""
-    if findings:
-        raise TopicSetupError("\n".join(map(str, findings)))
-
-
-@contextmanager
-def connected(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    """Connect an admin client; UnreachableError, or TopicSetupError with what the broker refused."""
-    probe(cluster)
-    try:
-        admin = KafkaAdminClient(**cluster.client_settings())
-        try:
-            cluster.check_advertised(broker.host for broker in admin._manager.cluster.brokers())
-            yield admin
-        finally:
-            admin.close()
-    except KafkaError as error:
-        raise TopicSetupError(f"Kafka at {cluster.bootstrap_servers} refused: {error}") from error
-    except PlaintextError as error:
-        raise TopicSetupError(str(error)) from error

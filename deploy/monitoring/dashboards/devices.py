@@ -2,8 +2,8 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from deploy.monitoring.dashboards.frame import Panels, framed, some_collections
-from deploy.monitoring.dashboards.panels import (
+from deniable.deploy.monitoring.dashboards.frame import Panels, framed, some_collections
+from deniable.deploy.monitoring.dashboards.panels import (
     BYTES,
     BYTES_PER_SECOND,
     NUMBER,
@@ -15,8 +15,8 @@ from deploy.monitoring.dashboards.panels import (
     rate,
     series,
 )
-from deploy.monitoring.dashboards.relaying import relaying, shuffling
-from edge.metrics import definitions as edges
+from deniable.deploy.monitoring.dashboards.relaying import relaying, shuffling
+from deniable.edge.metrics import definitions as edges
 
 UPLOADS_PER_SECOND, GROUPS_PER_SECOND = "suffix: uploads/s", "suffix: groups/s"
 POSTED, OTHER = 'path="reports"', 'path!="reports"'

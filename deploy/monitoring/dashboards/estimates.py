@@ -3,9 +3,9 @@
 from grafana_foundation_sdk.builders import heatmap, table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from aggregator.metrics import definitions
-from deploy.monitoring.dashboards.frame import Panels, chosen, framed, one_collection
-from deploy.monitoring.dashboards.panels import (
+from deniable.aggregator.metrics import definitions
+from deniable.deploy.monitoring.dashboards.frame import Panels, chosen, framed, one_collection
+from deniable.deploy.monitoring.dashboards.panels import (
     COLLECTION,
     NUMBER,
     SECONDS,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from deploy.monitoring.dashboards.devices import devices
-from deploy.monitoring.dashboards.estimates import estimates
-from deploy.monitoring.dashboards.health import health
-from deploy.monitoring.dashboards.privacy import privacy
+from deniable.deploy.monitoring.dashboards.devices import devices
+from deniable.deploy.monitoring.dashboards.estimates import estimates
+from deniable.deploy.monitoring.dashboards.health import health
+from deniable.deploy.monitoring.dashboards.privacy import privacy
 
 FOLDER = Path(__file__).parents[1] / "grafana"
 

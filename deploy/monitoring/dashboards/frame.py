@@ -12,8 +12,8 @@ from grafana_foundation_sdk.builders.dashboard import (
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
-from aggregator.metrics.definitions import EPSILON_PER_REPORT
-from deploy.monitoring.dashboards.panels import DATASOURCE, series
+from deniable.aggregator.metrics.definitions import EPSILON_PER_REPORT
+from deniable.deploy.monitoring.dashboards.panels import DATASOURCE, series
 
 TAG = "deniable"
 

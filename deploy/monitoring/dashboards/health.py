@@ -2,9 +2,9 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from aggregator.metrics import definitions as workers
-from deploy.monitoring.dashboards.frame import Panels, framed, some_collections
-from deploy.monitoring.dashboards.panels import (
+from deniable.aggregator.metrics import definitions as workers
+from deniable.deploy.monitoring.dashboards.frame import Panels, framed, some_collections
+from deniable.deploy.monitoring.dashboards.panels import (
     COLLECTION,
     NUMBER,
     PACKS_PER_SECOND,
@@ -20,7 +20,7 @@ from deploy.monitoring.dashboards.panels import (
     rate,
     series,
 )
-from deploy.monitoring.dashboards.producing import producing
+from deniable.deploy.monitoring.dashboards.producing import producing
 
 STILL_WINDOWS, STILL_SECONDS = 3, 600  # the alert DeniableCanaryStill waits this long without a canary
 

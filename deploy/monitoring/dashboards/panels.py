@@ -19,7 +19,7 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from producers.metrics.metric import HistogramMetric, Metric
+from deniable.protocol.metric import HistogramMetric, Metric
 
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 HEIGHT = 8  # of a panel, of Grafana's rows of 30 pixels

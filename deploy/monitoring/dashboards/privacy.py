@@ -3,9 +3,9 @@
 from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from aggregator.metrics import definitions as workers
-from deploy.monitoring.dashboards.frame import Panels, framed, some_collections
-from deploy.monitoring.dashboards.panels import (
+from deniable.aggregator.metrics import definitions as workers
+from deniable.deploy.monitoring.dashboards.frame import Panels, framed, some_collections
+from deniable.deploy.monitoring.dashboards.panels import (
     COLLECTION,
     FACTOR,
     HEIGHT,
@@ -19,8 +19,8 @@ from deploy.monitoring.dashboards.panels import (
     lines,
     rate,
 )
-from producers.metrics import definitions as producers
-from producers.metrics.metric import Metric
+from deniable.producers.metrics import definitions as producers
+from deniable.protocol.metric import Metric
 
 NEARLY_USED = 0.8  # of a budget
 ODDS = "odds change at most by"

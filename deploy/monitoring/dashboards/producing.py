@@ -1,7 +1,7 @@
 """Panels about producers' delivery."""
 
-from deploy.monitoring.dashboards.frame import Panels
-from deploy.monitoring.dashboards.panels import (
+from deniable.deploy.monitoring.dashboards.frame import Panels
+from deniable.deploy.monitoring.dashboards.panels import (
     BYTES,
     BYTES_PER_SECOND,
     COLLECTION,
@@ -12,7 +12,7 @@ from deploy.monitoring.dashboards.panels import (
     rate,
     series,
 )
-from producers.metrics import definitions as producers
+from deniable.producers.metrics import definitions as producers
 
 
 def producing() -> Panels:

@@ -1,7 +1,7 @@
 """Panels about relays: how far they are, what they reject, how many reports they shuffle together."""
 
-from deploy.monitoring.dashboards.frame import Panels
-from deploy.monitoring.dashboards.panels import (
+from deniable.deploy.monitoring.dashboards.frame import Panels
+from deniable.deploy.monitoring.dashboards.panels import (
     COLLECTION,
     NATS,
     NUMBER,
@@ -16,7 +16,7 @@ from deploy.monitoring.dashboards.panels import (
     rate,
     series,
 )
-from relay.service import definitions as relays
+from deniable.relay.service import definitions as relays
 
 
 def relaying() -> Panels:

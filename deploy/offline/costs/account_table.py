@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from aggregator.history.periods import number_of
-from deploy.config.describe import KNOWN_CHANGES, KNOWN_VALUES
-from estimators.accounting.accountant import BOUNDS, Subject
-from estimators.accounting.changing_buckets import ChangingBuckets
-from estimators.accounting.changing_values import ChangingResponses
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.config.describe import KNOWN_CHANGES, KNOWN_VALUES
+from deniable.estimators.accounting.accountant import BOUNDS, Subject
+from deniable.estimators.accounting.changing_buckets import ChangingBuckets
+from deniable.estimators.accounting.changing_values import ChangingResponses
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.protocol.words import number_of
 
 #: What a figure holds for.
 UNCHANGED = "while the value stays the same"

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from estimators.mechanisms.krr import LARGEST_EPSILON
-from estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
+from deniable.estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON
 
 EPSILON_RANGE = f"[{LEAST_EPSILON:g}, {LARGEST_EPSILON}]"
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 COUNTER_BYTES = 8
 #: Counts that are kept for growing take as few bytes a counter as they need: 4 hold four billion reports.

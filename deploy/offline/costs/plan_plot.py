@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.planning import LARGEST_REPORTS, Unlisted, smallest_detectable
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.planning import LARGEST_REPORTS, Unlisted, smallest_detectable
 
 _POINTS = 61
 _SUFFIX = ".png"

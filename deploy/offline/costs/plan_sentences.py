@@ -1,9 +1,9 @@
 """What `plan` says of pairs and of a number, in sentences; a standard error above the whole says nothing."""
 
-from aggregator.history.periods import number_of
-from deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.planning import Unlisted
+from deniable.deploy.offline.costs.plan_rows import GrowthPlan, NumberPlan, PlanRow
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.planning import Unlisted
+from deniable.protocol.words import number_of
 
 FEW_TEXTS = 5  # fewer are next to nothing, unless they are half of all
 

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from estimators.collection import Collection
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 #: Clients, or reports of a window, unless `--clients` says another number.
 DEFAULT_CLIENTS, MOST_CLIENTS = 1000, 10**12

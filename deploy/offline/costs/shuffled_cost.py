@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from estimators.accounting.shuffling.amplification import LARGEST_SHUFFLED, shuffled_epsilon
-from estimators.accounting.shuffling.attained import attained_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.accounting.shuffling.windows import MOST_WINDOWS, windows_epsilon
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.accounting.shuffling.amplification import LARGEST_SHUFFLED, shuffled_epsilon
+from deniable.estimators.accounting.shuffling.attained import attained_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.accounting.shuffling.windows import MOST_WINDOWS, windows_epsilon
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
 
 #: Of a number that is read; Python itself refuses to read thousands.
 MOST_DIGITS = 20

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from deploy.config.sections import RelaySection
-from estimators.accounting.shuffling.blanket import ShufflingRefusedError
-from estimators.accounting.shuffling.honest import HonestShuffle
-from estimators.mechanisms.directed_rounding import rounded_up
-from producers.budget.allowance import Allowance
+from deniable.config.sections import RelaySection
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.accounting.shuffling.blanket import ShufflingRefusedError
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
 
 
 class ShuffledFacts(msgspec.Struct, frozen=True):

@@ -7,17 +7,17 @@ from typing import TypeVar
 
 import click
 
-from aggregator.history.periods import number_of
-from deploy.config.file import load
-from deploy.config.sections import KafkaSection, RelaySection
-from deploy.offline.costs.shuffled_cost import AGAINST, CONDITIONS
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.accounting.shuffling.choice import LEAST_SHUFFLED_EPSILON, largest_for_shuffled
-from estimators.accounting.shuffling.honest import honest_reports
-from estimators.accounting.shuffling.least_pool import SMALLER_PROBABILITY, least_pool
-from estimators.mechanisms.krr import LARGEST_EPSILON
-from estimators.mechanisms.mechanism import Mechanism
+from deniable.config.file import load
+from deniable.config.sections import KafkaSection, RelaySection
+from deniable.deploy.offline.costs.shuffled_cost import AGAINST, CONDITIONS
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.accounting.shuffling.choice import LEAST_SHUFFLED_EPSILON, largest_for_shuffled
+from deniable.estimators.accounting.shuffling.honest import honest_reports
+from deniable.estimators.accounting.shuffling.least_pool import SMALLER_PROBABILITY, least_pool
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.protocol.words import number_of
 
 Build = Callable[[float], Mechanism]
 Built = TypeVar("Built", bound=Mechanism)

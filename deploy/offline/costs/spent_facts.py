@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from deploy.config.describe import KNOWN_VALUES, condition_for_ever
-from estimators.mechanisms.directed_rounding import quotient_above
-from producers.budget.allowance import Allowance
-from producers.budget.statement import Spent, total
+from deniable.config.describe import KNOWN_VALUES, condition_for_ever
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.mechanisms.directed_rounding import quotient_above
+from deniable.producers.budget.statement import Spent, total
 
 
 class SpentBudget(msgspec.Struct, frozen=True):

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import click
 
-from deploy.produce.input.csv_records import OPEN_QUOTE, CsvRecords
-from deploy.produce.input.json_lines import InputRecord, json_records
-from deploy.produce.input.lines import BrokenLineError, Lines
-from deploy.produce.input.resume import Place
-from deploy.produce.input.source import FeedError, InputSource, LineError
-from deploy.produce.input.times import WRONG_TIME, unix_seconds
-from deploy.produce.input.values import Value
-from deploy.produce.timing import DEFAULT, RunTiming
-from producers.storage.input_progress import InputProgress
+from deniable.deploy.produce.input.csv_records import OPEN_QUOTE, CsvRecords
+from deniable.deploy.produce.input.json_lines import InputRecord, json_records
+from deniable.deploy.produce.input.lines import BrokenLineError, Lines
+from deniable.deploy.produce.input.resume import Place
+from deniable.deploy.produce.input.source import FeedError, InputSource, LineError
+from deniable.deploy.produce.input.times import WRONG_TIME, unix_seconds
+from deniable.deploy.produce.input.values import Value
+from deniable.deploy.produce.timing import DEFAULT, RunTiming
+from deniable.producers.storage.input_progress import InputProgress
 
 BATCH_LINES = 10_000
 BATCH_BYTES = 64 << 20  # of lines, so that long values fit in memory

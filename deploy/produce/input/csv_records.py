@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from aggregator.history.periods import number_of
-from deploy.produce.input.json_lines import InputRecord
-from deploy.produce.input.lines import LONGEST_LINE, BrokenLineError, LinePart, Lines, too_long
-from deploy.produce.input.source import FeedError
+from deniable.deploy.produce.input.json_lines import InputRecord
+from deniable.deploy.produce.input.lines import LONGEST_LINE, BrokenLineError, LinePart, Lines, too_long
+from deniable.deploy.produce.input.source import FeedError
+from deniable.protocol.words import number_of
 
 REPLACEMENT = "\ufffd"  # of a lone carriage return without quotes
 QUOTING = "put a cell with a comma, quote or line end in double quotes, and write a quote within it twice"

@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 import click
 
-from deploy.produce.input.resume import FilePlace, Place, ResumePoints
-from deploy.produce.input.source import InputFile, InputSource, Pipe, open_at_once, successor
+from deniable.deploy.produce.input.resume import FilePlace, Place, ResumePoints
+from deniable.deploy.produce.input.source import InputFile, InputSource, Pipe, open_at_once, successor
 
 STDIN = 0
 

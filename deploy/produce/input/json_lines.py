@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from deploy.produce.input.lines import BrokenLineError, LinePart, Lines
+from deniable.deploy.produce.input.lines import BrokenLineError, LinePart, Lines
 
 NO_OBJECT = "it is not a JSON object"
 BROKEN_OBJECT = (

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from deploy.produce.input.source import FeedError
+from deniable.deploy.produce.input.source import FeedError
 
 LONGEST_LINE = 16 << 20  # bytes, line end included; of a CSV record, too
 

@@ -13,10 +13,15 @@ from pathlib import Path
 
 import click
 
-from deploy.produce.input.source import InputFile
-from producers.randomization.secret import Secret
-from producers.storage.input_progress import InputProgress, forget_progress, get_progress, set_progress
-from producers.storage.store import Store
+from deniable.deploy.produce.input.source import InputFile
+from deniable.producers.storage.input_progress import (
+    InputProgress,
+    forget_progress,
+    get_progress,
+    set_progress,
+)
+from deniable.producers.storage.store import Store
+from deniable.protocol.secrets.secret import Secret
 
 PURPOSE = b"deniable-input"
 DIGEST_BYTES = 32

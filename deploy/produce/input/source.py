@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from deploy.produce.timing import DEFAULT, RunTiming
-from estimators.errors import DeniableError
+from deniable.deploy.produce.timing import DEFAULT, RunTiming
+from deniable.estimators.errors import DeniableError
 
 CHUNK_BYTES = 1 << 16
 

@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from producers.wire import MAX_WINDOW_START
+from deniable.protocol.wire import MAX_WINDOW_START
 
 WRONG_TIME = "its time is neither unix seconds nor ISO 8601"
 

@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from estimators.collection import Collection
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 NO_INTEGER = -1  # no collection lists it
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import click
 
-from aggregator.history.periods import number_of
-from deploy.cli.options import NumberRange, config_option, servers_option
-from deploy.config.checks import MOST_BYTES
-from deploy.config.entries import MOST_CANDIDATES
-from deploy.config.file import load
-from deploy.config.text_files import lines_of, text_at
-from deploy.query.decoding.any_text import check_any_text, check_beginnings
-from deploy.query.decoding.growing import grown
-from deploy.query.past_windows import all_values_option, check_all_values, json_option, past_of
-from deploy.query.period_options import period_asked, period_options
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from estimators.mechanisms.rappor import Rappor
+from deniable.analysis.functions.decoding import check_any_text, check_beginnings
+from deniable.config.checks import MOST_BYTES
+from deniable.config.entries import MOST_CANDIDATES
+from deniable.config.file import load
+from deniable.config.text_files import lines_of, text_at
+from deniable.deploy.cli.options import NumberRange, config_option, servers_option
+from deniable.deploy.query.decoding.growing import grown
+from deniable.deploy.query.past_windows import all_values_option, check_all_values, json_option, past_of
+from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.protocol.words import number_of
 
 
 @click.command()

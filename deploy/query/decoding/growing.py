@@ -3,17 +3,18 @@
 import click
 import msgspec
 
-from aggregator.history.growth import grow_windows, growth_record
-from aggregator.history.periods import Period, number_of
-from aggregator.history.rollup import too_few_reports
-from deploy.config.file import Configuration
-from deploy.offline.estimate_table import printable_name
-from deploy.query.past_windows import past_of
-from estimators.collection import Collection
-from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch
-from estimators.decoding.hashed.growth.grow import FoundTexts
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.aggregator.history.growth import grow_windows, growth_record
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import too_few_reports
+from deniable.config.file import Configuration
+from deniable.deploy.offline.estimate_table import printable_name
+from deniable.deploy.query.past_windows import past_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.decoding.hashed.growth.expected_finds import ExpectedSearch
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.protocol.words import number_of
 
 
 def grown(

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aggregator.history.periods import iso, number_of
-from aggregator.history.share_sequences import ShareSequence
-from aggregator.history.window_shares import units_of
-from aggregator.records.share_change import ShareChange
-from deploy.offline.estimate_table import SHOWN, name_column, printable_name
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.periods import iso
+from deniable.aggregator.history.share_sequences import ShareSequence
+from deniable.aggregator.history.window_shares import units_of
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.deploy.offline.estimate_table import SHOWN, name_column, printable_name
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.protocol.words import number_of
 
 NO_SEQUENCE = "no window has minimum_reports: there are no intervals"
 

@@ -6,23 +6,23 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregator.history.periods import Period
-from aggregator.history.rollup import WindowCoverage, coverage_of
-from aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
-from aggregator.history.share_sequences import ShareSequence, sequence_at
-from aggregator.history.window_reader import most_windows, read_windows
-from aggregator.history.window_shares import shares_of_counts
-from aggregator.records.share_change import ShareChange
-from analysis.periods import check_room
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import NumberRange, config_option, servers_option
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.entries import CHANGE_ALARMS
-from deploy.config.file import load
-from deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
-from deploy.query.past_windows import coverage_lines, json_option
-from deploy.query.period_options import period_asked, period_options
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
+from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
+from deniable.aggregator.history.share_sequences import ShareSequence, sequence_at
+from deniable.aggregator.history.window_reader import most_windows, read_windows
+from deniable.aggregator.history.window_shares import shares_of_counts
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.analysis.periods import check_room
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.entries import CHANGE_ALARMS
+from deniable.config.file import load
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.options import NumberRange, config_option, servers_option
+from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
+from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 class ChangesAnswer(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ def changes(
         )
     check_room(asked, needed, reads=f"the period and the {before}", remedy=", or use compare")
     cluster, topics = loaded.cluster, loaded.topics
-    topic_setup.require_readable(cluster, topics, topics.windows)
+    topic_checks.require_readable(cluster, topics, topics.windows)
     counts, joined = run_until_signalled(read_windows(cluster, topics, asked, needed))
     monitor = ChangeMonitor(asked, rate, epochs=None)
     windows = [shares for each, found in counts.items() if (shares := shares_of_counts(asked, each, found))]

@@ -5,31 +5,32 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregator.history.forgery_detection import (
+from deniable.aggregator.history.forgery_detection import (
     DetectorFinding,
     ScoredWindow,
     finding,
     judge_pack,
     judge_windows,
 )
-from aggregator.history.periods import iso, number_of
-from aggregator.history.rollup import WindowCoverage, coverage_of
-from aggregator.history.window_reader import read_windows
-from aggregator.topics.partition_reader import KafkaRecord
-from analysis.periods import check_room
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import NumberRange, config_option, servers_option
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, load
-from deploy.offline.estimate_table import printable_name
-from deploy.query.inspection.command import MOST_TAIL
-from deploy.query.inspection.topic import OffsetRange, read_topic
-from deploy.query.past_windows import coverage_lines, json_option
-from deploy.query.period_options import period_asked, period_options
-from estimators.collection import Collection
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers import wire
+from deniable.aggregator.history.periods import iso
+from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
+from deniable.aggregator.history.window_reader import read_windows
+from deniable.analysis.periods import check_room
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import Configuration, load
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.options import NumberRange, config_option, servers_option
+from deniable.deploy.offline.estimate_table import printable_name
+from deniable.deploy.query.inspection.command import MOST_TAIL
+from deniable.deploy.query.inspection.topic import OffsetRange, read_topic
+from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.protocol import wire
+from deniable.protocol.words import number_of
 
 ALARMS_SHOWN = 5
 LEAST_PERCENT, LEAST_CHANCE = 0.01, 1e-12
@@ -99,8 +100,8 @@ def detect(
     period = period_asked(asked, start, end, last)
     check_room(asked, period)
     cluster, topics = loaded.cluster, loaded.topics
-    topic_setup.require_readable(cluster, topics, topics.windows)
-    partitions = 0 if packs is None else topic_setup.partitions_of(cluster, topics, topics.reports)
+    topic_checks.require_readable(cluster, topics, topics.windows)
+    partitions = 0 if packs is None else topic_checks.partitions_of(cluster, topics, topics.reports)
     windows, joined = run_until_signalled(read_windows(cluster, topics, asked, period))
     findings = list(judge_windows(asked, windows, rate))
     if packs is not None:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from aggregator.records import estimate_schema
-from aggregator.topics.partition_reader import KafkaRecord
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.line_output import end_with_the_reader, write_line
-from deploy.cli.options import config_option, servers_option
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, load
-from deploy.query.inspection.records import READERS, fields_of, line_of
-from deploy.query.inspection.rows import Inspection
-from deploy.query.inspection.topic import OffsetRange, Show, read_topic
+from deniable.aggregator.records import estimate_schema
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import Configuration, load
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.line_output import end_with_the_reader, write_line
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.query.inspection.records import READERS, fields_of, line_of
+from deniable.deploy.query.inspection.rows import Inspection
+from deniable.deploy.query.inspection.topic import OffsetRange, Show, read_topic
 
 MOST_TAIL = 1_000_000
 UNCOMMITTED = ("reports", "uploads")  # what aborted transactions wrote there counts, too
@@ -62,7 +62,7 @@ def inspect(
         raise click.UsageError("give either --offset or --tail")
     loaded = load(config, bootstrap_servers)
     name = loaded.topics.prefix + topic
-    number = topic_setup.partitions_of(loaded.cluster, loaded.topics, name)
+    number = topic_checks.partitions_of(loaded.cluster, loaded.topics, name)
     if partition is not None and partition >= number:
         raise click.UsageError(f"--partition must be in [0, {number - 1}], got {partition}")
     partitions = range(number) if partition is None else [partition]

@@ -1,8 +1,8 @@
 """Decode a pack of `reports`: its header, and on request its reports."""
 
-from aggregator.topics.partition_reader import KafkaRecord
-from deploy.query.inspection.rows import Fields, Inspection
-from producers import wire
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.deploy.query.inspection.rows import Fields, Inspection
+from deniable.protocol import wire
 
 #: Names of mechanisms by their number in a pack's header, which those with rows of bits share.
 MECHANISMS = {

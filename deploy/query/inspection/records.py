@@ -10,18 +10,18 @@ from typing import Literal
 
 import msgspec
 
-from aggregator.ledger.acceptance import OTHER_PARAMETERS, REASONS
-from aggregator.ledger.row_values import RowError
-from aggregator.records.estimate import decode_estimate
-from aggregator.records.final_window import decode_page
-from aggregator.topics.partition_reader import KafkaRecord
-from deploy.query.inspection.packs import pack_record
-from deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
-from deploy.query.inspection.uploads import outcomes_record, upload_record
-from producers import wire
-from producers.transport.publication import decode_publication
-from producers.transport.uploads.upload import UploadError
-from relay.service.outcomes import OutcomeRecordError
+from deniable.aggregator.ledger.acceptance import OTHER_PARAMETERS, REASONS
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.aggregator.records.final_window import decode_page
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.deploy.query.inspection.packs import pack_record
+from deniable.deploy.query.inspection.rows import Fields, Inspection, counts_row, instant, state_row
+from deniable.deploy.query.inspection.uploads import outcomes_record, upload_record
+from deniable.protocol import wire
+from deniable.protocol.publication import decode_publication
+from deniable.protocol.uploads.upload import UploadError
+from deniable.relay.service.outcomes import OutcomeRecordError
 
 COLUMNS = ("values", "frequency", "count", "std_error", "low", "high", "significant")
 

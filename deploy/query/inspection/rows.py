@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.acceptance import REASONS
-from aggregator.records.known_texts import decode_known_texts
-from aggregator.topics.partition_reader import KafkaRecord
-from estimators.collection import Collection
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.acceptance import REASONS
+from deniable.aggregator.records.known_texts import decode_known_texts
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.estimators.collection import Collection
 
 Fields = dict[str, object]
 

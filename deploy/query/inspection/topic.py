@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator.topics.consumer import assigned_consumer
-from aggregator.topics.partition_reader import SILENCE_SECONDS, KafkaRecord
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.consumer import assigned_consumer
+from deniable.cluster.reading.partition_reader import SILENCE_SECONDS, KafkaRecord
 
 POLL_MILLISECONDS = 500
 RECORDS_PER_POLL = 500

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from aggregator.topics.partition_reader import KafkaRecord
-from deploy.query.inspection.packs import MECHANISMS, reports_of
-from deploy.query.inspection.rows import Fields, Inspection
-from producers import wire
-from producers.transport.uploads.frame import decode_frame
-from producers.transport.uploads.upload import Upload, UploadError, UploadGroup, decode_upload
-from relay.acceptance import REASONS
-from relay.control import ControlError, RelaySettings, is_control, read_control
-from relay.service.outcomes import OutcomeRecordError, decode_outcomes
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.deploy.query.inspection.packs import MECHANISMS, reports_of
+from deniable.deploy.query.inspection.rows import Fields, Inspection
+from deniable.protocol import wire
+from deniable.protocol.uploads.frame import decode_frame
+from deniable.protocol.uploads.upload import Upload, UploadError, UploadGroup, decode_upload
+from deniable.relay.acceptance import REASONS
+from deniable.relay.control import ControlError, RelaySettings, is_control, read_control
+from deniable.relay.service.outcomes import OutcomeRecordError, decode_outcomes
 
 FINGERPRINT_BYTES = 8
 

@@ -12,19 +12,19 @@ from pathlib import Path
 import click
 from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.fetching.freed_memory import keep_freed_memory
-from aggregator.web.comparison_api import Comparer
-from aggregator.worker import WorkerError, run_worker
-from analysis.comparison import check_comparable, compare_joined
-from deploy.cli.options import config_option, metrics_listen_option, servers_option
-from deploy.cli.signals import handle, leave_at_once
-from deploy.cluster.deployment import deployment_of
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import load
-from deploy.services.aggregate.log_watch import LogWatch
-from deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
-from deploy.services.aggregate.privacy_watch import PrivacyWatch
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memory
+from deniable.aggregator.web.comparison_api import Comparer
+from deniable.aggregator.worker import WorkerError, run_worker
+from deniable.analysis.comparison import check_comparable, compare_joined
+from deniable.config.file import load
+from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
+from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.cluster.deployment import deployment_of
+from deniable.deploy.cluster.topics import setup as topic_setup
+from deniable.deploy.services.aggregate.log_watch import LogWatch
+from deniable.deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
+from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0

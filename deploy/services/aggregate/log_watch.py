@@ -9,13 +9,14 @@ import threading
 import time
 from contextlib import suppress
 
-from aggregator.deployment import Deployment
-from aggregator.ledger.row_values import Genesis
-from aggregator.partition.ledger_checks import log_was_recreated, partitions_were_added
-from deploy.cluster.connection.probe import UnreachableError
-from deploy.cluster.finding import Finding
-from deploy.cluster.topics import setup as topic_setup
-from deploy.cluster.topics.setup import TopicSetupError
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger.row_values import Genesis
+from deniable.aggregator.partition.ledger_checks import log_was_recreated, partitions_were_added
+from deniable.cluster.connection.probe import UnreachableError
+from deniable.cluster.finding import Finding
+from deniable.cluster.topics import checks as topic_checks
+from deniable.cluster.topics.checks import TopicSetupError
+from deniable.deploy.cluster.topics import setup as topic_setup
 
 WATCH_SECONDS = 15.0
 
@@ -52,7 +53,7 @@ class LogWatch(threading.Thread):
             raise partitions_were_added(
                 self.deployment.topics, log.partitions, self.deployment.log.partitions
             )
-        topic_setup.refuse(findings)
+        topic_checks.refuse(findings)
 
     def run(self) -> None:
         """Ask until the same finding comes twice in a row; ask again without an answer or a topic.

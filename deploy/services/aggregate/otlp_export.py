@@ -18,7 +18,7 @@ import click
 import structlog
 from prometheus_client import CollectorRegistry
 
-from deploy.cli.logs import silence
+from deniable.deploy.cli.logs import silence
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricsData
@@ -89,7 +89,7 @@ class OtlpExport(threading.Thread):
             from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
             from opentelemetry.sdk.metrics.export import MetricExportResult
 
-            from aggregator.metrics.otlp_families import metrics_data
+            from deniable.aggregator.metrics.otlp_families import metrics_data
         except ModuleNotFoundError as error:
             raise click.ClickException(f"--otlp needs {error.name}: {INSTALL}") from error
         silence("opentelemetry")  # its user logs a failure once, not at each attempt

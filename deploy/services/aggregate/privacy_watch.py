@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Iterable
 
-from aggregator.metrics.privacy_metrics import PrivacyMetrics
-from estimators.accounting.accountant import loss_of_reports
-from estimators.accounting.renyi import zcdp_rho
-from producers.budget.allowance import UNLIMITED, Allowance
-from producers.budget.exposure import exposure
+from deniable.aggregator.metrics.privacy_metrics import PrivacyMetrics
+from deniable.config.settings.allowance import UNLIMITED, Allowance
+from deniable.estimators.accounting.accountant import loss_of_reports
+from deniable.estimators.accounting.renyi import zcdp_rho
+from deniable.producers.budget.exposure import exposure
 
 WATCH_SECONDS = 15.0
 

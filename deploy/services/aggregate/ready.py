@@ -6,7 +6,7 @@ from urllib.error import HTTPError, URLError
 
 import click
 
-from deploy.cli.listen_address import ListenAddress
+from deniable.deploy.cli.listen_address import ListenAddress
 
 SECONDS = 5.0
 MOST_BYTES = 65_536

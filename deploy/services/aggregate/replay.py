@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
-from aggregator.deployment import Deployment
-from aggregator.history.periods import number_of
-from aggregator.maintenance.ledger_changes import accept_loss
-from aggregator.maintenance.rebuild import Rebuilt, rebuild
-from aggregator.maintenance.replay import Comparison, ReplayError
-from aggregator.maintenance.replay import replay as recount
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import NumberRange, config_option, servers_option
-from deploy.cluster.deployment import deployment_of
-from deploy.cluster.topics.setup import require_readable
-from deploy.config.file import Configuration, WrongUseError, load
-from deploy.config.relay_secret import relay_keys
-from deploy.services.aggregate.replay_uploads import replay_uploads
-from relay.keys import RelayKeys
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.maintenance.ledger_changes import accept_loss
+from deniable.aggregator.maintenance.rebuild import Rebuilt, rebuild
+from deniable.aggregator.maintenance.replay import Comparison, ReplayError
+from deniable.aggregator.maintenance.replay import replay as recount
+from deniable.cluster.topics.checks import require_readable
+from deniable.config.file import Configuration, WrongUseError, load
+from deniable.config.relay_secret import relay_secret
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.options import NumberRange, config_option, servers_option
+from deniable.deploy.cluster.deployment import deployment_of
+from deniable.deploy.services.aggregate.replay_uploads import replay_uploads
+from deniable.protocol.words import number_of
+from deniable.relay.keys import RelayKeys
 
 
 @click.command()
@@ -85,7 +85,7 @@ def replay(
 def _keys(loaded: Configuration) -> RelayKeys:
     if not loaded.takes_uploads:
         raise WrongUseError(f"{loaded.path}: --uploads needs a section relay: without one no device uploads")
-    return relay_keys(loaded, creates=False)
+    return RelayKeys(relay_secret(loaded, creates=False))
 
 
 def _accept_loss(deployment: Deployment) -> None:

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 import click
 from kafka import TopicPartition
 
-from aggregator.deployment import Deployment
-from aggregator.ledger.acceptance import Rejection
-from aggregator.ledger.ledger import Ledger
-from aggregator.maintenance.ledger_reader import ledger_rows, reader_of, terms_in
-from aggregator.maintenance.replay import ReplayError
-from aggregator.topics.partition_reader import RowReader
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cluster.connection.coordinator import patiently
-from deploy.cluster.topics.setup import connected
-from deploy.services.relay.upload_recount import Missing, PackJudge, UploadRecount, recount_uploads
-from relay.keys import RelayKeys
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger.acceptance import Rejection
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.maintenance.ledger_reader import ledger_rows, reader_of, terms_in
+from deniable.aggregator.maintenance.replay import ReplayError
+from deniable.cluster.connection.coordinator import patiently
+from deniable.cluster.reading.partition_reader import RowReader
+from deniable.cluster.topics.checks import connected
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.services.relay.upload_recount import Missing, PackJudge, UploadRecount, recount_uploads
+from deniable.relay.keys import RelayKeys
 
 POLL_SECONDS = 0.5
 

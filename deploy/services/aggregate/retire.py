@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from aggregator.maintenance.ledger_changes import retire
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.options import config_option, servers_option
-from deploy.cluster.deployment import deployment_of
-from deploy.config.file import load
+from deniable.aggregator.maintenance.ledger_changes import retire
+from deniable.config.file import load
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.cluster.deployment import deployment_of
 
 
 @click.command("retire")

@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 import uvloop
 
-from deploy.cli.listen_address import ListenAddress
-from deploy.cli.logs import silence
-from deploy.cli.options import config_option, servers_option
-from deploy.cli.signals import leave_at_once
-from deploy.config.file import Configuration, WrongUseError, load
-from deploy.config.sections import EdgeSection
-from deploy.services.edge.try_files import try_files
-from edge.server import Edge, EdgeSettings
-from edge.signing_key import SigningKey, open_signing_key
+from deniable.config.file import Configuration, WrongUseError, load
+from deniable.config.sections import EdgeSection
+from deniable.deploy.cli.listen_address import ListenAddress
+from deniable.deploy.cli.logs import silence
+from deniable.deploy.cli.options import config_option, servers_option
+from deniable.deploy.cli.signals import leave_at_once
+from deniable.deploy.services.edge.try_files import try_files
+from deniable.edge.server import Edge, EdgeSettings
+from deniable.edge.signing_key import SigningKey, open_signing_key
 
 KEY_FILE = Path(".deniable") / "edge-key.pem"
 GC_OBJECTS = 50_000  # made since the last collection of young ones

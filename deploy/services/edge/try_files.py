@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import edge
-import producers
+import deniable
 
-PAGE = Path(edge.__file__).parent / "try_page"
-CLIENT = Path(producers.__file__).parent / "browser"
+PACKAGES = Path(deniable.__file__).parent
+PAGE = PACKAGES / "edge" / "try_page"
+CLIENT = PACKAGES / "producers" / "browser"
 CLIENT_MODULES = ("deniable", "mechanisms")
 INDEX = "index.html"
 TYPES = {

@@ -11,16 +11,22 @@ from types import FrameType
 
 import click
 
-from deploy.cli.logs import silence
-from deploy.cli.options import config_option, metrics_listen_option, metrics_port_option, servers_option
-from deploy.cli.signals import handle, leave_at_once
-from deploy.cluster.permissions.roles import Role
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import WrongUseError, load
-from deploy.config.relay_secret import relay_keys
-from deploy.services.metrics_server import probes_at, served
-from deploy.services.relay.relay_config import relay_config
-from relay.service.service import RelayService
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.topics import checks as topic_checks
+from deniable.config.file import WrongUseError, load
+from deniable.config.relay_secret import relay_secret
+from deniable.deploy.cli.logs import silence
+from deniable.deploy.cli.options import (
+    config_option,
+    metrics_listen_option,
+    metrics_port_option,
+    servers_option,
+)
+from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.services.metrics_server import probes_at, served
+from deniable.deploy.services.relay.relay_config import relay_config
+from deniable.relay.keys import RelayKeys
+from deniable.relay.service.service import RelayService
 
 STOP_SECONDS = 10.0  # more than a relay takes, unless a library hangs
 
@@ -57,8 +63,8 @@ def relay(
             "deniable topics "
             "create"
         )
-    topic_setup.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
-    keys = relay_keys(loaded)
+    topic_checks.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
+    keys = RelayKeys(relay_secret(loaded))
     silence("aiokafka")
     loaded = replace(loaded, revision=max(loaded.revision, trial_revision or 0))
     service = RelayService(relay_config(loaded, keys), keys)

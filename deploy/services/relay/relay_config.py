@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from deploy.config.file import Configuration
-from deploy.config.sections import RelaySection
-from estimators.accounting.shuffling.blanket import ShufflingRefusedError
-from estimators.accounting.shuffling.honest import HonestShuffle
-from producers.budget.allowance import Allowance
-from producers.wire import mechanism_number
-from relay.control import Intake, RelaySettings
-from relay.keys import RelayKeys
-from relay.service.service import RelayConfig
+from deniable.config.file import Configuration
+from deniable.config.sections import RelaySection
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.accounting.shuffling.blanket import ShufflingRefusedError
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.protocol.wire import mechanism_number
+from deniable.relay.control import Intake, RelaySettings
+from deniable.relay.keys import RelayKeys
+from deniable.relay.service.service import RelayConfig
 
 
 def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:

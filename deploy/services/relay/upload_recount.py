@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
-from producers import wire
-from relay.fold import Fold, Start
-from relay.keys import RelayKeys
+from deniable.protocol import wire
+from deniable.relay.fold import Fold, Start
+from deniable.relay.keys import RelayKeys
 
 DIGEST_BYTES = 16
 

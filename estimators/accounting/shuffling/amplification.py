@@ -7,13 +7,13 @@ from functools import cache, partial
 
 import numpy as np
 
-from estimators.accounting.shuffling.blanket import Atom, Blanket
-from estimators.accounting.shuffling.few_steps import are_few, positive_part_of_few
-from estimators.accounting.shuffling.line_integral import Enclosure
-from estimators.accounting.shuffling.positive_part import WANTED, SearchWork, positive_part
-from estimators.accounting.shuffling.root import root
-from estimators.accounting.shuffling.steps import Steps
-from estimators.mechanisms.directed_rounding import UNIT, exp_below
+from deniable.estimators.accounting.shuffling.blanket import Atom, Blanket
+from deniable.estimators.accounting.shuffling.few_steps import are_few, positive_part_of_few
+from deniable.estimators.accounting.shuffling.line_integral import Enclosure
+from deniable.estimators.accounting.shuffling.positive_part import WANTED, SearchWork, positive_part
+from deniable.estimators.accounting.shuffling.root import root
+from deniable.estimators.accounting.shuffling.steps import Steps
+from deniable.estimators.mechanisms.directed_rounding import UNIT, exp_below
 
 LARGEST_SHUFFLED = 10**12
 LEAST_DELTA = 1e-100

@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from estimators.accounting.shuffling.amplification import least_epsilon
-from estimators.accounting.shuffling.blanket import Atom
-from estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.accounting.shuffling.amplification import least_epsilon
+from deniable.estimators.accounting.shuffling.blanket import Atom
+from deniable.estimators.mechanisms.krr import KRR, WORDS
 
 
 def attained_epsilon(mechanism: KRR, reports: int, delta: float) -> float:

@@ -24,20 +24,20 @@ from fractions import Fraction
 from math import comb
 from typing import NamedTuple
 
-from estimators.accounting.privacy_loss import krr_atoms
-from estimators.errors import DeniableError
-from estimators.mechanisms.directed_rounding import log_above
-from estimators.mechanisms.hashing.function_block import block_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR, WORDS
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism, OneStep
-from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
-from estimators.mechanisms.rappor_bits import TwoStepBits
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.accounting.privacy_loss import krr_atoms
+from deniable.estimators.errors import DeniableError
+from deniable.estimators.mechanisms.directed_rounding import log_above
+from deniable.estimators.mechanisms.hashing.function_block import block_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism, OneStep
+from deniable.estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Most bits that a value sets: the atoms are (ones + 1)^2.
 MOST_ONES = 16

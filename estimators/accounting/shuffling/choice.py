@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 
-from estimators.accounting.shuffling.amplification import check_delta, check_reports, mean_positive_part
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.mechanisms.krr import LARGEST_EPSILON
-from estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.accounting.shuffling.amplification import (
+    check_delta,
+    check_reports,
+    mean_positive_part,
+)
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
+from deniable.estimators.mechanisms.mechanism import Mechanism
 
 #: Relative precision of the epsilon found, and the least one that is asked for.
 PRECISION = 1e-4

@@ -5,9 +5,9 @@ from math import comb
 
 import numpy as np
 
-from estimators.accounting.shuffling.line_integral import Enclosure
-from estimators.accounting.shuffling.steps import FIGURE, Steps
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.accounting.shuffling.line_integral import Enclosure
+from deniable.estimators.accounting.shuffling.steps import FIGURE, Steps
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 #: Steps at most, and combinations times sizes: a few milliseconds.
 MOST_STEPS, MOST_ADDED = 100, 150_000

@@ -6,10 +6,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Self
 
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import Blanket, ShufflingRefusedError, blanket_of
-from estimators.accounting.shuffling.line_integral import Enclosure
-from estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import Blanket, ShufflingRefusedError, blanket_of
+from deniable.estimators.accounting.shuffling.line_integral import Enclosure
+from deniable.estimators.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)

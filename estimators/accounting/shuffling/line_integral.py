@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estimators.accounting.shuffling.steps import ComplexArray, Steps
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.accounting.shuffling.steps import ComplexArray, Steps
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 #: The sum is smoothed by SMOOTHINGS uniform variables of width w each, so that the integrand falls quickly.
 SMOOTHINGS = 6

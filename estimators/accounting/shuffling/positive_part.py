@@ -6,8 +6,8 @@ The number of steps costs nothing, and no lattice is needed: see `line_integral`
 import math
 from collections.abc import Callable
 
-from estimators.accounting.shuffling.line_integral import Enclosure, LineIntegral
-from estimators.accounting.shuffling.steps import Steps
+from deniable.estimators.accounting.shuffling.line_integral import Enclosure, LineIntegral
+from deniable.estimators.accounting.shuffling.steps import Steps
 
 #: First w times the tilt, and the last point times w.
 FIRST_WIDTH, BAND = 0.008, 8

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 ComplexArray = NDArray[np.complexfloating]
 

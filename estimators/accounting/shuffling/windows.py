@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 
-from estimators.accounting.composition import epsilon_at
-from estimators.accounting.privacy_loss import PrivacyLoss
-from estimators.accounting.shuffling.amplification import (
+from deniable.estimators.accounting.composition import epsilon_at
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss
+from deniable.estimators.accounting.shuffling.amplification import (
     least_epsilon,
     mean_positive_part,
     shuffled_epsilon,
 )
-from estimators.accounting.shuffling.blanket import Blanket
-from estimators.accounting.shuffling.positive_part import SearchWork
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import UNIT
+from deniable.estimators.accounting.shuffling.blanket import Blanket
+from deniable.estimators.accounting.shuffling.positive_part import SearchWork
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import UNIT
 
 #: Steps of the lattice from 0 to the largest loss that is not left out, and the share of delta for the rest.
 STEPS = 128

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import csc_array, diags_array
 
-from estimators.arrays import FloatArray
-from estimators.decoding.design import weighted_gram
-from estimators.decoding.equations.misfit import moderate
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.design import weighted_gram
+from deniable.estimators.decoding.equations.misfit import moderate
 
 # Eigenvalues of the normal matrix, scaled to a unit diagonal, below this fraction of the largest count as 0.
 _RANK_TOLERANCE = 1e-10

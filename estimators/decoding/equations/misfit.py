@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from scipy.special import chdtri  # of scipy.special: scipy.stats takes half a second to load
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 #: Probability that at least one candidate is called unreliable in a window of a complete list.
 FALSE_FLAG = 0.01

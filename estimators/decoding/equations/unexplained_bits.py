@@ -8,11 +8,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
 from scipy.special import ndtr
 
-from estimators.arrays import FloatArray
-from estimators.decoding.design import weighted_gram
-from estimators.decoding.equations.least_squares import BitEquations, Solution, solve
-from estimators.decoding.equations.misfit import ratio_limit
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.design import weighted_gram
+from deniable.estimators.decoding.equations.least_squares import BitEquations, Solution, solve
+from deniable.estimators.decoding.equations.misfit import ratio_limit
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
 
 #: False-discovery rate among unexplained bits.
 FALSE_BITS = 0.01

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import pdtrik
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
 
 # Of the shifts of thousands of candidates, in standard deviations, hardly one is larger.
 _LARGEST_SHIFT = 5.0

@@ -6,22 +6,22 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import (
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.collisions import (
     collision_jump,
     concentration,
     error_of_fixed,
     largest_shift,
     noise_of,
 )
-from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
-from estimators.decoding.hashed.support_test import Spread, support_test
-from estimators.frequency.estimate import Estimate, count_reports
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import benjamini_hochberg, normal_tail
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.decoding.hashed.inverted_words import invert_words, share_of_others
+from deniable.estimators.decoding.hashed.support_test import Spread, support_test
+from deniable.estimators.frequency.estimate import Estimate, count_reports
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import benjamini_hochberg, normal_tail
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
 
 
 def decode_hashed(

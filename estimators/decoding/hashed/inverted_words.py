@@ -5,26 +5,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import (
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.collisions import (
     concentration_left,
     error_of_fixed,
     fit_together,
     sum_of_squares,
     without,
 )
-from estimators.decoding.hashed.support import (
+from deniable.estimators.decoding.hashed.support import (
     chunk_sums,
     chunks_of,
     supported_candidates,
     supports_in,
 )
-from estimators.decoding.hashed.unlisted_texts import COMPARED, MOST_UNLISTED, largest_unlisted
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.frequency.intervals.bounded_steps import reach_beyond_normal
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.decoding.hashed.unlisted_texts import COMPARED, MOST_UNLISTED, largest_unlisted
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.frequency.intervals.bounded_steps import reach_beyond_normal
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
 
 #: Words whose collisions are taken out: the most frequent ones, this many standard errors above 0. Each round
 #: reduces the errors, and so finds more of them, among those that the supports say are the largest.

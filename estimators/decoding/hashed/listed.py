@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.decoding.hashed.decode import decode_words
-from estimators.frequency.estimate import Estimate, count_reports
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from deniable.estimators.decoding.hashed.decode import decode_words
+from deniable.estimators.frequency.estimate import Estimate, count_reports
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 
 
 def decode_listed(

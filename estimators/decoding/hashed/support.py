@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
 
 CHUNK_WORDS = 1 << 13  # whose symbols stay in a processor's cache
 

@@ -19,17 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.acceptance import quantile_of, radius_of
-from estimators.frequency.intervals.saddlepoint import (
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.acceptance import quantile_of, radius_of
+from deniable.estimators.frequency.intervals.saddlepoint import (
     log_of_spread,
     log_of_trial,
     roots,
     tilted_spread,
     tilted_trial,
 )
-from estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 
 _STEPS, _SETTLED = 60, 1e-5
 _PART = 1 << 13  # candidates whose arrays stay in a processor's cache

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.support import chunks_of
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.support import chunks_of
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
 
 #: Texts that are looked for at most; none is with fewer chunks, or fewer reports in the mean sum.
 MOST_UNLISTED, LEAST_CHUNKS, LEAST_REPORTS = 8, 100, 4.0

@@ -5,14 +5,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.bit_rates import extract_rates
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import benjamini_hochberg, binomial_tail
-from estimators.mechanisms.channels import BitChannel
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.bit_rates import extract_rates
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail
+from deniable.estimators.mechanisms.channels import BitChannel
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 # Bisections of the multiplier's bracket: to 2^-100 of its width, beyond float precision.
 _HALVINGS = 100

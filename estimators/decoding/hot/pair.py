@@ -5,17 +5,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.bit_rates import extract_rates
-from estimators.decoding.hot.decode import decode_hot
-from estimators.decoding.hot.rank_one_test import rank_one_test
-from estimators.frequency.estimate import QUANTILE_975, Estimate, PairEstimate, Shares, shown_interval
-from estimators.frequency.intervals.fieller import fieller_shares
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.pairs.conditional import columns_of
-from estimators.frequency.significance import benjamini_hochberg, binomial_tail
-from estimators.frequency.simplex import project_to_simplex
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.bit_rates import extract_rates
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.decoding.hot.rank_one_test import rank_one_test
+from deniable.estimators.frequency.estimate import (
+    QUANTILE_975,
+    Estimate,
+    PairEstimate,
+    Shares,
+    shown_interval,
+)
+from deniable.estimators.frequency.intervals.fieller import fieller_shares
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.pairs.conditional import columns_of
+from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail
+from deniable.estimators.frequency.simplex import project_to_simplex
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 
 
 def decode_pair(

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Independence
-from estimators.frequency.pairs.joined_values import joined_sums, joined_values
-from estimators.mechanisms.channels import BitChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import Independence
+from deniable.estimators.frequency.pairs.joined_values import joined_sums, joined_values
+from deniable.estimators.mechanisms.channels import BitChannel
 
 _REWEIGHTINGS = 3
 _MOST_STEPS = 200

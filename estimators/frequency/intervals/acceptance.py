@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 LEVEL = 0.95
 # Bisections of [0, 1.96]: to 2e-12.

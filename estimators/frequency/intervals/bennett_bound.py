@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 #: The mixture: l sqrt(rho), and its weights, those of |N(0, 1)|. Any points and weights are valid: these are
 #: dense enough for V up to a million rho.

@@ -8,7 +8,7 @@ For large V / b² that is the normal itself; for small V, where single reports d
 
 import numpy as np
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 _NEWTON_STEPS = 12
 # Smaller variances, in squared steps, are taken for this: less than one of 1e30 reports is expected.

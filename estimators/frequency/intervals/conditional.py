@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import log_ndtr
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 _HALVINGS = 60
 _FARTHEST = 40.0  # standard errors below an estimate; beyond, no share is at this distance from a threshold

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.bennett_bound import bennett_bound
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.bennett_bound import bennett_bound
 
 #: The width is least, in standard errors, after as many reports as in this many first windows.
 TUNED_WINDOWS = 20

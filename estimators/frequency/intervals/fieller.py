@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import pdtrik
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import QUANTILE_975, Shares, shown_interval
-from estimators.frequency.intervals.acceptance import LEVEL
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import QUANTILE_975, Shares, shown_interval
+from deniable.estimators.frequency.intervals.acceptance import LEVEL
 
 _ONE_HOLDER = 0.25
 # Beyond, a Poisson is normal.

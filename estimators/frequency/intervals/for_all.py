@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds, shown_interval
-from estimators.frequency.intervals.acceptance import LEVEL, level_for_all
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds, shown_interval
+from deniable.estimators.frequency.intervals.acceptance import LEVEL, level_for_all
 
 
 def shown_intervals(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import exprel
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 _SMALLEST = 1e-300
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.acceptance import LEVEL, radius_of, region_of
-from estimators.frequency.intervals.saddlepoint import log_of_trial, roots, tilted_trial
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.acceptance import LEVEL, radius_of, region_of
+from deniable.estimators.frequency.intervals.saddlepoint import log_of_trial, roots, tilted_trial
 
 # Holders of which the region is computed; between them its ends are interpolated.
 _FIRST_HOLDERS = 16

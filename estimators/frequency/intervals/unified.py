@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.acceptance import (
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.acceptance import (
     LEVEL,
     is_accepted,
     quantile_of,

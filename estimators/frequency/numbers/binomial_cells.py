@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from estimators.arrays import FloatArray
-from estimators.frequency.intervals.saddlepoint import Tilted, log_of_trial, roots, tilted_trial
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.intervals.saddlepoint import Tilted, log_of_trial, roots, tilted_trial
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 # Of each side: where the approximate tail is at most this, the exact one was at most .0252.
 _ALPHA = 0.024

@@ -5,13 +5,13 @@ from typing import Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.acceptance import quantile_of
-from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.numbers.smoothed_em import onto_truth, report_rates
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.acceptance import quantile_of
+from deniable.estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.numbers.smoothed_em import onto_truth, report_rates
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 _LEAST_ERROR = 1e-12
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
+from deniable.estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
 
 #: Largest accepted root of a likelihood ratio, z. It would be 1.96 were no distribution excluded. But noise
 #: can only raise empty cells, not lower them, so mass seems to be in a gap. Where a share next to a gap is

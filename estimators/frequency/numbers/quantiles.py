@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.numbers.binomial_cells import binomial_cells, rank_of
-from estimators.frequency.numbers.quantile_cells import quantile_cells
-from estimators.frequency.numbers.smoothed_em import information, onto_truth, report_rates
-from estimators.frequency.numbers.two_masses import QuadraticLoss
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.numbers.binomial_cells import binomial_cells, rank_of
+from deniable.estimators.frequency.numbers.quantile_cells import quantile_cells
+from deniable.estimators.frequency.numbers.smoothed_em import information, onto_truth, report_rates
+from deniable.estimators.frequency.numbers.two_masses import QuadraticLoss
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 # Expected reports of every cell, whatever the numbers are, from which a chi-square of cells holds.
 _LEAST_EXPECTED = 8.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Largest sum of the absolute changes of theta in another step, at which the fixed point counts as reached.
 TOLERANCE = 1e-10

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import IntervalEnds
-from estimators.frequency.intervals.two_binomials import TwoBinomials
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.pairs.table import std_error, std_error_without
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import IntervalEnds
+from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.pairs.table import std_error, std_error_without
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 # Variance, in reports squared, of a pair that nobody has, from which on its errors are normal.
 _NORMAL_FROM = 64.0

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.frequency.estimate import Shares
-from estimators.frequency.intervals.fieller import fieller_shares
-from estimators.frequency.pairs.table import variance_within_rows
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.estimate import Shares
+from deniable.estimators.frequency.intervals.fieller import fieller_shares
+from deniable.estimators.frequency.pairs.table import variance_within_rows
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 def given_first(table: FloatArray, unconstrained: FloatArray, reports: int, mechanism: PairKRR) -> Shares:

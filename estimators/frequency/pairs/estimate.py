@@ -3,17 +3,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency import krr
-from estimators.frequency.estimate import Estimate, PairEstimate, count_reports
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.pairs.cells import cell_intervals
-from estimators.frequency.pairs.conditional import given_first, given_second
-from estimators.frequency.pairs.independence import independence_test
-from estimators.frequency.pairs.joint_mle import joint_mle
-from estimators.frequency.pairs.table import inverted, std_error
-from estimators.frequency.significance import benjamini_hochberg, binomial_tail, normal_tail
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency import krr
+from deniable.estimators.frequency.estimate import Estimate, PairEstimate, count_reports
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.pairs.cells import cell_intervals
+from deniable.estimators.frequency.pairs.conditional import given_first, given_second
+from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.frequency.pairs.joint_mle import joint_mle
+from deniable.estimators.frequency.pairs.table import inverted, std_error
+from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail, normal_tail
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 def estimate_pair(counts: NDArray[np.int64], mechanism: PairKRR) -> Estimate:

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from estimators.frequency.estimate import Independence
-from estimators.frequency.pairs.joined_values import joined_sums, joined_values
+from deniable.estimators.frequency.estimate import Independence
+from deniable.estimators.frequency.pairs.joined_values import joined_sums, joined_values
 
 
 def independence_test(counts: NDArray[np.int64]) -> Independence:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.pairs.newton_system import NewtonSystem
-from estimators.frequency.pairs.table import inverted, reported
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.pairs.newton_system import NewtonSystem
+from deniable.estimators.frequency.pairs.table import inverted, reported
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 #: Largest gap, in nats of all reports together: 0.0002 standard errors in any direction.
 LARGEST_GAP = 1e-8

@@ -5,8 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 def reported(table: FloatArray, mechanism: PairKRR) -> FloatArray:

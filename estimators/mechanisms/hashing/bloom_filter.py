@@ -6,8 +6,8 @@ from hashlib import md5
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.distinct_texts import numbered
-from estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
+from deniable.estimators.mechanisms.hashing.distinct_texts import numbered
+from deniable.estimators.mechanisms.rappor import BYTE_HASHED_BITS, Rappor
 
 DIGEST_BYTES = 16
 _DENSE = 4  # with up to this many possible pairs per word, a lookup table is faster than sorting

@@ -22,8 +22,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.function_block import block_of
-from estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.function_block import block_of
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 
 DIGEST = "sha256"
 OF_VALUES, OF_BLOCKS = b"deniable local-hash values", b"deniable local-hash blocks"

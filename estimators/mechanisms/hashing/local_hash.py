@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
-from estimators.mechanisms.hashing.function_block import is_prime
-from estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, FunctionPool
-from estimators.mechanisms.krr import KRR, LARGEST_EPSILON
+from deniable.estimators.mechanisms.hashing.function_block import is_prime
+from deniable.estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, FunctionPool
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 
 #: Functions times buckets, unless the number of functions is given: a report of 2 bytes, a page of counters.
 DEFAULT_COUNTERS = 1 << 16

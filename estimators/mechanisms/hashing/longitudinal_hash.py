@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
-from estimators.mechanisms.directed_rounding import product_above
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.local_hash import best_buckets
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.directed_rounding import product_above
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.local_hash import best_buckets
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 
 #: Unless the number is given. All reports of a client name its function, which never changes: the fewer
 #: functions, the more clients share each, and the larger are the errors from collisions.

@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
 
 MOST_LEVELS = 32
 LONGEST = 255  # bytes of a prefix

@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import log_above
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import log_above
 
 WORDS = 1 << 64
 # Largest allowed distance of a given column's sum from 1.

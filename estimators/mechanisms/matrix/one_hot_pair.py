@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-from estimators.mechanisms.krr import LARGEST_EPSILON
-from estimators.mechanisms.matrix.pair import LARGEST_CELLS
-from estimators.mechanisms.rappor_bits import round_to_thresholds
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
+from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS
+from deniable.estimators.mechanisms.rappor_bits import round_to_thresholds
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 LEAST_EPSILON = 1e-6  # below it, thresholds over 2^32 are too coarse
 

@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.directed_rounding import log_above
-from estimators.mechanisms.krr import KRR, LARGEST_EPSILON, WORDS, rarest
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.directed_rounding import log_above
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON, WORDS, rarest
 
 #: Largest number of pairs of values: a record of estimates holds them all.
 LARGEST_CELLS = 2000

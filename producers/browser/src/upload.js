@@ -1,4 +1,4 @@
-/** The upload: the only bytes that leave a device; the layout is in `producers/transport/uploads/upload.py`. */
+/** The upload: the only bytes that leave a device; the layout is in `protocol/uploads/upload.py`. */
 
 import { crc32c } from "./crypto/crc32c.js";
 import { Bytes } from "./short.js";

@@ -6,15 +6,15 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.budget_store import Registered
-from producers.budget.charging import ClientRows, Ints
-from producers.budget.client_balance import FINGERPRINT_BYTES, SpendingTerms
-from producers.budget.postgres.connection import DatabaseConnection
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.postgres.tables import Tables
-from producers.budget.stored_rows import packed, rows_of
-from producers.randomization.secret import Secret
-from producers.storage.store import StoreError, digest_of
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.config.settings.spending_terms import FINGERPRINT_BYTES, SpendingTerms
+from deniable.producers.budget.budget_store import Registered
+from deniable.producers.budget.charging import ClientRows, Ints
+from deniable.producers.budget.postgres.connection import DatabaseConnection
+from deniable.producers.budget.postgres.tables import Tables
+from deniable.producers.budget.stored_rows import packed, rows_of
+from deniable.producers.storage.store import StoreError, digest_of
+from deniable.protocol.secrets.secret import Secret
 
 
 class PostgresBudgets:

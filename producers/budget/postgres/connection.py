@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from producers.budget.postgres.database import BudgetDatabase
-from producers.storage.store import StoreError
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.producers.storage.store import StoreError
 
 if TYPE_CHECKING:
     import psycopg

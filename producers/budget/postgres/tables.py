@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from producers.budget.postgres.connection import TABLES, DatabaseConnection, PermissionLackError
-from producers.budget.postgres.database import BudgetDatabase
-from producers.randomization.secret import Secret, SecretError
-from producers.storage.store import digest_of
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.producers.budget.postgres.connection import TABLES, DatabaseConnection, PermissionLackError
+from deniable.producers.storage.store import digest_of
+from deniable.protocol.secrets.secret import Secret, SecretError
 
 SCHEMA_FILE = Path(__file__).parent / "schema.sql"
 SCHEMA_VERSION = 1

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, cast
 
-from producers.concurrency.background_thread import Background
-from producers.concurrency.clock import Clock
-from producers.concurrency.fork_hooks import Pause
-from producers.errors import ClosedError, DeliveryError
-from producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
-from producers.pipeline.queueing.submission_queue import SubmissionQueue
+from deniable.producers.concurrency.background_thread import Background
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.fork_hooks import Pause
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
+from deniable.producers.pipeline.queueing.submission_queue import SubmissionQueue
 
 ENDING_SECONDS = 0.1
 #: Time for callers that were answered together to come back together: their next reports share one commit.

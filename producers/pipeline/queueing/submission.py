@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.concurrency.synchronization import Latch
-from producers.metrics.counters import Receipt
-from producers.responders.batch import Deferred
-from producers.storage.input_progress import InputProgress
+from deniable.producers.concurrency.synchronization import Latch
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.responders.batch import Deferred
+from deniable.producers.storage.input_progress import InputProgress
 
 STORED = Receipt(stored=1)
 

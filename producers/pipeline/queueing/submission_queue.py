@@ -4,9 +4,9 @@ import time
 from collections import deque
 from contextlib import suppress
 
-from producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
-from producers.errors import ClosedError
-from producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
+from deniable.producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
+from deniable.producers.errors import ClosedError
+from deniable.producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
 
 QUEUE_BYTES = 16 * 2**20
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.wire import MAX_WINDOW_START
+from deniable.protocol.wire import MAX_WINDOW_START
 
 FIELDS = 3
 MOST_EVENTS = 2**18

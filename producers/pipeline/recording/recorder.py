@@ -17,19 +17,19 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import cast
 
-from producers.concurrency.background_thread import Background
-from producers.concurrency.clock import Clock
-from producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
-from producers.errors import ClosedError, DeliveryError
-from producers.metrics.counters import ReportTotals
-from producers.pipeline.queueing.submission import PendingReceipt, Submission
-from producers.pipeline.recording import process_end
-from producers.pipeline.recording.event_buffer import FIELDS, MOST_EVENTS, EventBuffer, Events
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.report_pipeline import ReportPipeline
-from producers.responders.single_value import text, unix_seconds, value_rule
-from producers.responders.validation import EventTime
-from producers.wire import MAX_WINDOW_START
+from deniable.producers.concurrency.background_thread import Background
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.synchronization import AtomicSum, Latch, WakeUp
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.queueing.submission import PendingReceipt, Submission
+from deniable.producers.pipeline.recording import process_end
+from deniable.producers.pipeline.recording.event_buffer import FIELDS, MOST_EVENTS, EventBuffer, Events
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.report_pipeline import ReportPipeline
+from deniable.producers.responders.single_value import text, unix_seconds, value_rule
+from deniable.producers.responders.validation import EventTime
+from deniable.protocol.wire import MAX_WINDOW_START
 
 INTERVAL_SECONDS = 0.02
 IDLE_SECONDS = 1.0

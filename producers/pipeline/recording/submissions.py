@@ -6,18 +6,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.budget.allowance import Allowance
-from producers.concurrency.clock import Clock
-from producers.pipeline.queueing.submission import PendingReceipt, SharedReceipt, SingleReport, Submission
-from producers.randomization.prf import ClientKeys
-from producers.randomization.randomness import Words
-from producers.randomization.secret import Secret
-from producers.responders.batch import Batch, parts
-from producers.responders.factory import responder_of
-from producers.responders.single_value import value_rule
-from producers.responders.validation import Clients, Times, window_starts
-from producers.storage.input_progress import InputProgress
-from producers.wire import MAX_WINDOW_START
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.pipeline.queueing.submission import (
+    PendingReceipt,
+    SharedReceipt,
+    SingleReport,
+    Submission,
+)
+from deniable.producers.randomization.prf import ClientKeys
+from deniable.producers.randomization.randomness import Words
+from deniable.producers.responders.batch import Batch, parts
+from deniable.producers.responders.factory import responder_of
+from deniable.producers.responders.single_value import value_rule
+from deniable.producers.responders.validation import Clients, Times, window_starts
+from deniable.producers.storage.input_progress import InputProgress
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import MAX_WINDOW_START
 
 
 class Randomization:

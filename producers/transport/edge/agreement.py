@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from estimators.collection import Collection
-from producers.concurrency.timing import DEFAULT, ProducerTiming
-from producers.errors import DeliveryError, HopelessError
-from producers.transport.agreement import Disagreement, log_changes
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.answers import HttpAnswer
-from producers.transport.edge.collection_list import (
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.estimators.collection import Collection
+from deniable.producers.concurrency.timing import DEFAULT, ProducerTiming
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.transport.agreement import Disagreement, log_changes
+from deniable.producers.transport.edge.answers import HttpAnswer
+from deniable.producers.transport.edge.collection_list import (
     COLLECTIONS_PATH,
     MOST_LIST_BYTES,
     CollectionListError,
@@ -22,7 +22,7 @@ from producers.transport.edge.collection_list import (
     edge_disagreements,
     read_list,
 )
-from producers.transport.publication import Publication
+from deniable.protocol.publication import Publication
 
 AGAIN_SECONDS = 5.0  # at least between two comparisons: each pack may get a 409
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from producers.errors import DeliveryError, HopelessError
-from producers.metrics.definitions import OTHER_REASON
-from producers.wire import GROUP_REASONS
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.metrics.definitions import OTHER_REASON
+from deniable.protocol.wire import GROUP_REASONS
 
 LONGEST_PAUSE_SECONDS = 600.0
 MOST_DIGITS = 9

@@ -9,12 +9,12 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from estimators.collection import Collection
-from producers.transport.agreement import Disagreement
-from producers.transport.edge.address import KEY_BYTES
-from producers.transport.parameter_differences import differences
-from producers.transport.publication import Publication, PublishedParameters, shortened
-from producers.transport.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_numbers
+from deniable.config.settings.edge_address import KEY_BYTES
+from deniable.estimators.collection import Collection
+from deniable.producers.transport.agreement import Disagreement
+from deniable.producers.transport.parameter_differences import differences
+from deniable.protocol.publication import Publication, PublishedParameters, shortened
+from deniable.protocol.uploads.signed_list import FORMAT, signed_bytes, thresholds_as_numbers
 
 COLLECTIONS_PATH = "/v1/collections"
 MOST_LIST_BYTES = 1 << 25

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from producers.errors import DeliveryError
-from producers.transport.credential_files import SecurityError, read_small
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.answers import HttpAnswer
+from deniable.cluster.credential_files import SecurityError, read_small
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.producers.errors import DeliveryError
+from deniable.producers.transport.edge.answers import HttpAnswer
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
-from producers.concurrency.background_thread import Background
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError, HopelessError
-from producers.transport.edge.agreement import EdgeAgreement
-from producers.transport.edge.answers import Later, Rejected, Taken, TooLarge, Verdict, verdict_of
-from producers.transport.edge.connection import EdgeConnection
-from producers.transport.sender import Outcome, OutgoingPack
+from deniable.producers.concurrency.background_thread import Background
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.transport.edge.agreement import EdgeAgreement
+from deniable.producers.transport.edge.answers import Later, Rejected, Taken, TooLarge, Verdict, verdict_of
+from deniable.producers.transport.edge.connection import EdgeConnection
+from deniable.producers.transport.packs import Outcome, OutgoingPack
 
 BYTES_IN_FLIGHT = 4 * 2**20
 CONNECTIONS = 4

@@ -3,7 +3,7 @@
 Pure. The bytes depend on the pack alone, so a repeated pack is a repeated upload.
 """
 
-from producers.transport.uploads.upload import (
+from deniable.protocol.uploads.upload import (
     CRC_BYTES,
     GROUP_BYTES,
     HEADER_BYTES,
@@ -12,7 +12,7 @@ from producers.transport.uploads.upload import (
     UploadGroup,
     encode_upload,
 )
-from producers.wire import Pack
+from deniable.protocol.wire import Pack
 
 #: The most bytes of reports that one upload holds.
 MOST_REPORT_BYTES = MAX_UPLOAD_BYTES - HEADER_BYTES - GROUP_BYTES - CRC_BYTES

@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from aggregator.estimation.window_estimate import estimate, records_of
-from aggregator.history.periods import Period
-from aggregator.history.rollup import roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from analysis.comparison import JoinedPeriod, compare_periods
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate, IntervalEnds, Shares
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation.window_estimate import estimate, records_of
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.comparison import JoinedPeriod, compare_periods
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, Shares
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.estimators.adversarial_counts import MECHANISMS, collection_of, windows_of
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)

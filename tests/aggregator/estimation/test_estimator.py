@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from aggregator.estimation import estimator as estimator_module
-from aggregator.estimation import window_estimate
-from aggregator.estimation.estimator import Estimator, WindowResult
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.row_values import Published
-from aggregator.topics.partition_reader import KafkaRecord
+from deniable.aggregator.estimation import estimator as estimator_module
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.estimator import Estimator, WindowResult
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.row_values import Published
+from deniable.cluster.reading.partition_reader import KafkaRecord
 from tests.support.aggregator.builders import (
     FRUIT,
     PARTITIONS,

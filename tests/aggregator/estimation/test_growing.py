@@ -6,22 +6,22 @@ from functools import cache
 import numpy as np
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.estimation.estimator import Estimator
-from aggregator.estimation.growing import GrowingTexts, first_needed
-from aggregator.estimation.lost_windows import LostWindows
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.terms import terms_of
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.checkpoint import compose, take
-from aggregator.records.estimate import decode_estimate
-from aggregator.records.known_texts import FOUND_TEXTS, KnownTexts, decode_known_texts
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
 from bench.estimators.growth.prefix_reports import tree_counts
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.estimation.growing import GrowingTexts, first_needed
+from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.checkpoint import compose, take
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.aggregator.records.known_texts import FOUND_TEXTS, KnownTexts, decode_known_texts
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import estimate_due
 from tests.support.messages import PinMessages
 

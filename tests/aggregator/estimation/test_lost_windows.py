@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from aggregator.estimation.estimator import Estimator
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_values import Published
-from aggregator.partition.checkpoint import compose, take
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_values import Published
+from deniable.aggregator.partition.checkpoint import compose, take
 from tests.support.aggregator.builders import (
     FRUIT,
     PARTITIONS,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.counting.counts import StateRecord
-from estimators.collection import Collection
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.counting.counts import StateRecord
+from deniable.estimators.collection import Collection
 from tests.support.aggregator.builders import (
     FRUIT,
     PARTITIONS,

@@ -8,24 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.estimation.window_estimate import VALUES_PER_RECORD, record_of, records_of
-from aggregator.records.estimate import Other, decode_estimate, encode_estimate
-from aggregator.records.estimate_parts import Parts
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection, Field, pair_labels
-from estimators.decoding.design import bloom_design
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.window_estimate import VALUES_PER_RECORD, record_of, records_of
+from deniable.aggregator.records.estimate import Other, decode_estimate, encode_estimate
+from deniable.aggregator.records.estimate_parts import Parts
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import CHANNEL, FRUIT, PLACE, T0
 from tests.support.estimators.simulation import generator, rappor_counts
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.estimation.window_states import STATES, window_states
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.row_values import Published
-from aggregator.records.estimate import SETTLE_SECONDS
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.estimation.window_states import STATES, window_states
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.row_values import Published
+from deniable.aggregator.records.estimate import SETTLE_SECONDS
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     FRUIT,

@@ -3,23 +3,23 @@
 import numpy as np
 import pytest
 
-from aggregator.history.forgery_detection import (
+from deniable.aggregator.history.forgery_detection import (
     DetectorFinding,
     ScoredWindow,
     finding,
     judge_pack,
     judge_windows,
 )
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import EachWindow
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import EachWindow
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, MemoryRecord, pack_of
 
 EVEN = (1000, 1000, 1000)
@@ -193,7 +193,7 @@ def test_newest_revision_of_each_window_is_tested() -> None:
 
 
 def test_window_with_missing_pages_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
-    from aggregator.records import final_window
+    from deniable.aggregator.records import final_window
 
     reading = read((T0, krr(1, 2, 3, 4, packs=2)))
     monkeypatch.setattr(final_window, "PAGE_COUNTERS", 2)

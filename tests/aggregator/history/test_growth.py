@@ -4,14 +4,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.history.growth import grow_windows, growth_record
-from aggregator.history.periods import Period
-from aggregator.history.rollup import coverage_of
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
 from bench.estimators.growth.prefix_reports import tree_counts
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text
+from deniable.aggregator.history.growth import grow_windows, growth_record
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import coverage_of
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text
 
 MECHANISM = PrefixTree.from_epsilon((2, 4, 5), 4.0, 400)
 TREE = Collection("tree", MECHANISM, alphabet="abcdefgh", window_seconds=60, minimum_reports=1000)

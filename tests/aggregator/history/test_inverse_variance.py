@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri, ndtri
 
-from aggregator.history.inverse_variance import WeightedShares, join_shares
-from estimators.arrays import FloatArray
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.history.inverse_variance import WeightedShares, join_shares
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.messages import PinMessages
 
 NONE = math.nan

@@ -7,17 +7,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.history import rollup
-from aggregator.history.periods import Period
-from aggregator.history.share_sequences import ends_at_every_look, sequence_at, sequence_of_record
-from aggregator.history.window_reader import Joined
-from aggregator.history.window_shares import WindowShares, shares_of_counts
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.window_counts import WindowCounts
-from analysis.rollup_table import rollup_table
-from estimators.collection import Collection
-from estimators.frequency.intervals.confidence_sequence import mean_over_windows
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history import rollup
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.share_sequences import ends_at_every_look, sequence_at, sequence_of_record
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.history.window_shares import WindowShares, shares_of_counts
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.rollup_table import rollup_table
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.intervals.confidence_sequence import mean_over_windows
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 RUNS, WINDOWS = 2000, 100
 MINUTES = Collection("minutes", SquareWave.from_epsilon(60.0, 660.0, 40, 2.0), window_seconds=10)

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.history.periods import LATEST, Period, gaps, iso, merged, number_of, parse_time, period_of
+from deniable.aggregator.history.periods import (
+    LATEST,
+    Period,
+    gaps,
+    iso,
+    merged,
+    parse_time,
+    period_of,
+)
 from tests.support.messages import PinMessages
 
 JANUARY = 1_769_817_600  # 2026-01-31T00:00:00Z
@@ -86,11 +94,6 @@ def test_time_without_zone_may_be_local(zone: str, monkeypatch: pytest.MonkeyPat
     finally:
         monkeypatch.undo()
         time.tzset()
-
-
-def test_one_thing_is_no_plural() -> None:
-    assert [number_of(count, "window") for count in (0, 1, 2)] == ["0 windows", "1 window", "2 windows"]
-    assert number_of(12_000, "report", ",") == "12,000 reports"
 
 
 def test_long_text_is_shortened() -> None:

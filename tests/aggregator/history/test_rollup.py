@@ -6,22 +6,22 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.history.periods import Period
-from aggregator.history.rollup import coverage_of, record_of, roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import decode_estimate
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.rollup.overlap import client_overlap
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import coverage_of, record_of, roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.rollup.overlap import client_overlap
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, counts_of
 
 HOUR = Period(T0 + 1, T0 + 59)  # whole windows of 10 s: from T0 + 10 to T0 + 50

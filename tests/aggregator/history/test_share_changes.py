@@ -6,28 +6,28 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.estimation.window_estimate import estimate, record_of
-from aggregator.history import rollup, share_changes
-from aggregator.history.periods import Period
-from aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
-from aggregator.history.share_sequences import sequence_at
-from aggregator.history.window_reader import Joined
-from aggregator.history.window_shares import (
+from deniable.aggregator.estimation.window_estimate import estimate, record_of
+from deniable.aggregator.history import rollup, share_changes
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
+from deniable.aggregator.history.share_sequences import sequence_at
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.history.window_shares import (
     WindowShares,
     most_step,
     repeats_noise,
     shares_of_counts,
     shares_of_record,
 )
-from aggregator.records.estimate import NumberMean, decode_estimate, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from estimators.frequency.number import unbiased_mean
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.records.estimate import NumberMean, decode_estimate, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.number import unbiased_mean
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE
 
 MECHANISM = KRR.from_epsilon(4, 2.0)

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.history import window_reader
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined, join_windows
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.topic_reader import CLOCKS_MILLISECONDS
-from estimators.collection import Collection
-from estimators.mechanisms.rappor import Rappor
+from deniable.aggregator.history import window_reader
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined, join_windows
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.cluster.reading.topic_reader import CLOCKS_MILLISECONDS
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, PARTITIONS, PLACE, T0, TOPICS, MemoryLog
 
 HOME = TOPICS.counts_partition(FRUIT.fingerprint)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.ledger.acceptance import REASONS, Acceptance, Rejection
-from aggregator.ledger.terms import terms_of
-from producers import wire
+from deniable.aggregator.ledger.acceptance import REASONS, Acceptance, Rejection
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.protocol import wire
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     FRUIT,

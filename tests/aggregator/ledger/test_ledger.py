@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger import pack_ids, row_keys, row_values
-from aggregator.ledger.ledger import Ledger, Refusal
-from producers import wire
+from deniable.aggregator.ledger import pack_ids, row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger, Refusal
+from deniable.protocol import wire
 from tests.support.aggregator.builders import (
     FRUIT,
     PLACE,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aggregator.ledger.acceptance import Rejection
-from aggregator.ledger.outcomes import MOST_HEADERS, Headers, PackOutcomes
+from deniable.aggregator.ledger.acceptance import Rejection
+from deniable.aggregator.ledger.outcomes import MOST_HEADERS, Headers, PackOutcomes
 
 NAMES = ["carrier", "plan"]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger import pack_ids
-from aggregator.ledger.pack_ids import PackIds
-from producers.transport.uploads import id_set
+from deniable.aggregator.ledger import pack_ids
+from deniable.aggregator.ledger.pack_ids import PackIds
+from deniable.protocol.uploads import id_set
 
 pytestmark = pytest.mark.slow
 

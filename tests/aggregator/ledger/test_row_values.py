@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.acceptance import REASONS
-from aggregator.ledger.row_values import CounterPage, LedgerProgress, Published, RowError
-from aggregator.ledger.terms import Terms, WindowTerms
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.acceptance import REASONS
+from deniable.aggregator.ledger.row_values import CounterPage, LedgerProgress, Published, RowError
+from deniable.aggregator.ledger.terms import Terms, WindowTerms
 from tests.support.messages import PinMessages
 
 fingerprints = st.integers(0, 2**64 - 1)

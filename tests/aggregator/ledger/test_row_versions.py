@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.records.known_texts import decode_known_texts, encode_known_texts
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.records.known_texts import decode_known_texts, encode_known_texts
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, run_of, tallies_of
 from tests.support.aggregator.owner_runs import NOW_MS, Broker, Running, packs, position, served_from_memory
 from tests.support.messages import PinMessages

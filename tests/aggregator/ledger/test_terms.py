@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.acceptance import Rejection
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.terms import Terms, WindowTerms, terms_of, untouched_window
-from aggregator.ledger.terms_update import changed_terms, check_revision
-from estimators.collection import Collection
-from producers.wire import EARLY_SECONDS, Pack
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.acceptance import Rejection
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.terms import Terms, WindowTerms, terms_of, untouched_window
+from deniable.aggregator.ledger.terms_update import changed_terms, check_revision
+from deniable.estimators.collection import Collection
+from deniable.protocol.wire import EARLY_SECONDS, Pack
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, record_of
 from tests.support.messages import PinMessages
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from aggregator.ledger import pack_ids, row_keys, row_values
-from aggregator.ledger.pack_ids import MERGED_IDS, MERGED_ROWS, WindowIds
+from deniable.aggregator.ledger import pack_ids, row_keys, row_values
+from deniable.aggregator.ledger.pack_ids import MERGED_IDS, MERGED_ROWS, WindowIds
 
 pytestmark = pytest.mark.slow
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from aggregator.ledger.terms import Terms, terms_of
-from aggregator.ledger.terms_update import check_raised, check_revision
-from aggregator.maintenance.adoption import Adoption, LedgerTerms, adoption_of
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.ledger.terms import Terms, terms_of
+from deniable.aggregator.ledger.terms_update import check_raised, check_revision
+from deniable.aggregator.maintenance.adoption import Adoption, LedgerTerms, adoption_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 
 
 def collection(name: str, epsilon: float = 1.0) -> Collection:

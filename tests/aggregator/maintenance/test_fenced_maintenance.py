@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka.errors import ProducerFenced
 
-from aggregator.maintenance.ledger_changes import FENCED_TRIES, _retry_when_fenced
+from deniable.aggregator.maintenance.ledger_changes import FENCED_TRIES, _retry_when_fenced
 
 
 @pytest.mark.parametrize("fenced", [0, 1, FENCED_TRIES - 1])

@@ -12,13 +12,13 @@ import pytest
 from aiokafka.errors import KafkaError
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from aggregator.maintenance import rebuild
-from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics import partition_reader
-from aggregator.topics.transaction_batches import Outgoing
-from deploy.cluster.deployment import deployment_of
-from deploy.config.file import Configuration
+from deniable.aggregator.maintenance import rebuild
+from deniable.aggregator.maintenance.ledger_reader import ledger_rows, progress_in
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.reading import partition_reader
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.deployment import deployment_of
 from tests.chaos.judging import stored
 from tests.chaos.judging.judge import Judge
 from tests.chaos.judging.recount import Recount, add_up, recount

@@ -17,15 +17,15 @@ from aiokafka.structs import ConsumerRecord
 from kafka import KafkaAdminClient, KafkaProducer
 
 import deniable
-from aggregator.ledger.terms import Terms
-from aggregator.maintenance.ledger_changes import retire
-from aggregator.maintenance.ledger_reader import ledger_rows, terms_in
-from aggregator.maintenance.rebuild import Rebuilt, rebuild
-from aggregator.maintenance.replay import replay
-from deploy.cluster.deployment import deployment_of
-from deploy.cluster.topics.setup import create
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.ledger.terms import Terms
+from deniable.aggregator.maintenance.ledger_changes import retire
+from deniable.aggregator.maintenance.ledger_reader import ledger_rows, terms_in
+from deniable.aggregator.maintenance.rebuild import Rebuilt, rebuild
+from deniable.aggregator.maintenance.replay import replay
+from deniable.cluster.cluster import Cluster
+from deniable.deploy.cluster.deployment import deployment_of
+from deniable.deploy.cluster.topics.setup import create
+from deniable.estimators.collection import Collection
 from tests.chaos.judging import stored
 from tests.chaos.load.packs import PackMaker
 from tests.chaos.processes.collection_setup import write
@@ -50,10 +50,10 @@ DRAFTS = 90
 #: A rebuild in small transactions that ends itself as `kill -9` would.
 KILLED = """\
 import os, signal, sys
-from aggregator.maintenance import rebuild
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics import partition_reader
-from deploy.cli.main import main
+from deniable.aggregator.maintenance import rebuild
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.cluster.reading import partition_reader
+from deniable.deploy.cli.main import main
 
 commit, left = LedgerStore.commit, iter(range({commits}))
 async def killed(*given):

@@ -6,18 +6,18 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.history import window_reader
-from aggregator.ledger import row_keys, row_values
-from aggregator.maintenance import ledger_reader
-from aggregator.maintenance import recount as recount_module
-from aggregator.maintenance import replay as replay_module
-from aggregator.maintenance.recount import Counted, Recount, StoredCounts
-from aggregator.maintenance.replay import Comparison, ReplayError, replay
-from aggregator.partition.checkpoint import compose, take
-from aggregator.records.estimate import decode_estimate, encode_estimate
-from aggregator.topics import partition_reader
-from producers import wire
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.history import window_reader
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.maintenance import ledger_reader
+from deniable.aggregator.maintenance import recount as recount_module
+from deniable.aggregator.maintenance import replay as replay_module
+from deniable.aggregator.maintenance.recount import Counted, Recount, StoredCounts
+from deniable.aggregator.maintenance.replay import Comparison, ReplayError, replay
+from deniable.aggregator.partition.checkpoint import compose, take
+from deniable.aggregator.records.estimate import decode_estimate, encode_estimate
+from deniable.cluster.reading import partition_reader
+from deniable.protocol import wire
 from tests.support.aggregator.builders import (
     DEPLOYMENT,
     FRUIT,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.records.final_window import FinalWindow, decode_page, encode_pages, join_pages
-from aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.records.final_window import FinalWindow, decode_page, encode_pages, join_pages
+from deniable.aggregator.records.window_counts import WindowCounts
 from tests.aggregator.maintenance.test_replay import DEAD_MS, WINDOW, Workers, workers
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, pack_of
 

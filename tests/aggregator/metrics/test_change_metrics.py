@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
-from aggregator.metrics.change_metrics import FIGURES, MEAN_FIGURES, ChangeMetrics
-from aggregator.records.share_change import ShareChange
+from deniable.aggregator.metrics.change_metrics import FIGURES, MEAN_FIGURES, ChangeMetrics
+from deniable.aggregator.records.share_change import ShareChange
 
 
 def change(value: str, since: int, size: float) -> ShareChange:

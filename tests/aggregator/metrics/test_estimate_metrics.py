@@ -6,9 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
-from aggregator.metrics import definitions, estimate_metrics
-from aggregator.metrics.estimate_metrics import FIGURES, EstimateMetrics
-from aggregator.records.estimate import (
+from deniable.aggregator.metrics import definitions, estimate_metrics
+from deniable.aggregator.metrics.estimate_metrics import FIGURES, EstimateMetrics
+from deniable.aggregator.records.estimate import (
     ConditionalShares,
     EstimateRecord,
     IndependenceTest,

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from aggregator.estimation.window_estimate import estimate, record_of
-from aggregator.metrics.definitions import EDGES_SHOWN
-from aggregator.metrics.number_metrics import NumberFigures, shares_below
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation.window_estimate import estimate, record_of
+from deniable.aggregator.metrics.definitions import EDGES_SHOWN
+from deniable.aggregator.metrics.number_metrics import NumberFigures, shares_below
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0, changed, estimate_of
 
 REPORTS = 100_000

@@ -6,15 +6,15 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregator.metrics import definitions
-from aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.metrics import definitions
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, changed, estimate_of
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otlp is not installed")
 
 from opentelemetry.sdk.resources import Resource
 
-from aggregator.metrics.otlp_families import UNITS, metrics_data
+from deniable.aggregator.metrics.otlp_families import UNITS, metrics_data
 from tests.support.aggregator.otlp import decoded, samples_of
 
 STARTED, NOW = 1_000_000_000, 2_000_000_000

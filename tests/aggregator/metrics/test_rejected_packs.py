@@ -4,8 +4,12 @@ from collections import Counter
 
 from structlog.testing import capture_logs
 
-from aggregator.metrics.rejected_packs import OTHER_QUIET_SECONDS, OtherParameters, UnattributedRejections
-from aggregator.topics.foreign_records import QUIET_SECONDS
+from deniable.aggregator.metrics.rejected_packs import (
+    OTHER_QUIET_SECONDS,
+    OtherParameters,
+    UnattributedRejections,
+)
+from deniable.aggregator.topics.foreign_records import QUIET_SECONDS
 
 
 def test_flood_logs_one_line_a_minute() -> None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from prometheus_client.samples import Sample
 
-from aggregator.estimation.window_states import STATES
-from aggregator.ledger.acceptance import REASONS, Rejection
-from aggregator.ledger.outcomes import PackOutcomes
-from aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.estimation.window_states import STATES
+from deniable.aggregator.ledger.acceptance import REASONS, Rejection
+from deniable.aggregator.ledger.outcomes import PackOutcomes
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from tests.support.aggregator.builders import CHANNEL, COLLECTIONS, FRUIT, PLACE, T0, estimate_of, pack_of
 
 

@@ -9,15 +9,15 @@ from aiokafka.partitioner import DefaultPartitioner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.estimation import window_estimate
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger, Refusal
-from aggregator.partition.checkpoint import compose, moved, take
-from aggregator.records.estimate import decode_estimate
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.transaction_batches import Outgoing
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger, Refusal
+from deniable.aggregator.partition.checkpoint import compose, moved, take
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import (
     FRUIT,
     PARTITIONS,

@@ -8,10 +8,10 @@ import pytest
 from aiokafka.conn import AIOKafkaConnection
 from faust.types import TP
 
-from aggregator.ledger.runs.run import Run
-from aggregator.partition import faust_app
-from aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
-from aggregator.partition.faust_app import COUNTING_SECONDS, _count, build_app
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition import faust_app
+from deniable.aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
+from deniable.aggregator.partition.faust_app import COUNTING_SECONDS, _count, build_app
 from tests.support.aggregator.builders import DEPLOYMENT, LogRecord
 from tests.support.messages import PinMessages
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_keys import Stored
-from aggregator.partition.ledger_checks import (
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_keys import Stored
+from deniable.aggregator.partition.ledger_checks import (
     LedgerRefusedError,
     check_partition,
     decoded,

@@ -11,12 +11,12 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import OffsetAndMetadata
 
-from aggregator.ledger import row_values
-from aggregator.partition import ledger_store as store_module
-from aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
-from aggregator.partition.timing import DEFAULT, PartitionTiming
-from aggregator.topics.partition_reader import KafkaRecord
-from aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.ledger import row_values
+from deniable.aggregator.partition import ledger_store as store_module
+from deniable.aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
+from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.reading.partition_reader import KafkaRecord
 from tests.support.aggregator.builders import (
     NOWHERE,
     TOPICS,

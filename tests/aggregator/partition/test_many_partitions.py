@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError
 
-from aggregator.deployment import Deployment
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.assignment import OPENINGS, Assignment
-from aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS, PartitionOwner
-from aggregator.partition.timing import DEFAULT, FULL_SPEED_PARTITIONS
-from aggregator.topics.names import Topics
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.assignment import OPENINGS, Assignment
+from deniable.aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS, PartitionOwner
+from deniable.aggregator.partition.timing import DEFAULT, FULL_SPEED_PARTITIONS
+from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, LOG
 from tests.support.aggregator.owner_runs import DEADLINE_SECONDS, QUICK, Broker, served_from_memory
 
@@ -53,7 +53,7 @@ class CrowdedBroker(Broker):
 def test_only_some_ledgers_are_opened_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     served_from_memory(monkeypatch)
     broker = CrowdedBroker()
-    monkeypatch.setattr("aggregator.partition.owner.LedgerStore", broker.store)
+    monkeypatch.setattr("deniable.aggregator.partition.owner.LedgerStore", broker.store)
     deployment = Deployment(DEPLOYMENT.cluster, Topics("test-", PARTITIONS), LOG, COLLECTIONS, 1)
 
     async def run() -> None:
@@ -76,7 +76,7 @@ def test_owners_take_longer_pauses_if_there_are_many(monkeypatch: pytest.MonkeyP
             super().__init__(*of)
             pauses.add(self.timing.publish)
 
-    monkeypatch.setattr("aggregator.partition.assignment.PartitionOwner", Noted)
+    monkeypatch.setattr("deniable.aggregator.partition.assignment.PartitionOwner", Noted)
     served_from_memory(monkeypatch)
     deployment = Deployment(DEPLOYMENT.cluster, Topics("test-", PARTITIONS), LOG, COLLECTIONS, 1)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.partition import owner as owner_module
-from aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
-from aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.partition import owner as owner_module
+from deniable.aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
+from deniable.aggregator.topics.transaction_batches import Outgoing
 from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,

@@ -10,14 +10,14 @@ import pytest
 from aiokafka.errors import KafkaError
 from structlog.testing import capture_logs
 
-from aggregator.ledger.counting.tally import Tally
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import owner as owner_module
-from aggregator.partition.assignment import Assignment
-from aggregator.partition.failures import RecordsLostError
-from aggregator.partition.fetching.offset_chain import OffsetChain
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.partition.timing import PartitionTiming
+from deniable.aggregator.ledger.counting.tally import Tally
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition import owner as owner_module
+from deniable.aggregator.partition.assignment import Assignment
+from deniable.aggregator.partition.failures import RecordsLostError
+from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.partition.timing import PartitionTiming
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from aiokafka.errors import KafkaError
 
-from aggregator.topics.names import Topics
+from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import TOPICS, record_of, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,

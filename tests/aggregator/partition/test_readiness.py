@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.broker import Broker
+from deniable.deploy.broker.broker import Broker
 from tests.chaos.processes.collection_setup import configure
 from tests.chaos.processes.workers import Workers
 from tests.support.processes import wait_until

@@ -10,9 +10,9 @@ from aiokafka.errors import (
 )
 from structlog.testing import capture_logs
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition.readiness import Readiness
-from aggregator.partition.timing import PartitionTiming
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition.readiness import Readiness
+from deniable.aggregator.partition.timing import PartitionTiming
 from tests.support.aggregator.builders import COLLECTIONS
 from tests.support.messages import PinMessages
 

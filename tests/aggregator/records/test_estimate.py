@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from aggregator.records.estimate import EstimateRecord, Other, decode_estimate, encode_estimate
+from deniable.aggregator.records.estimate import EstimateRecord, Other, decode_estimate, encode_estimate
 from tests.support.aggregator.builders import FRUIT, T0, estimate_of
 from tests.support.messages import PinMessages
 

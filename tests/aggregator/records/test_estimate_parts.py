@@ -4,8 +4,8 @@ from itertools import permutations
 
 from msgspec.structs import replace
 
-from aggregator.records.estimate import EstimateRecord, Other
-from aggregator.records.estimate_parts import MOST_UNFINISHED, Parts
+from deniable.aggregator.records.estimate import EstimateRecord, Other
+from deniable.aggregator.records.estimate_parts import MOST_UNFINISHED, Parts
 from tests.support.aggregator.builders import estimate_of
 
 WHOLE = estimate_of()  # three values

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.records import estimate_schema
-from aggregator.records.estimate import (
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records import estimate_schema
+from deniable.aggregator.records.estimate import (
     Bit,
     ConditionalShares,
     EstimateRecord,
@@ -21,18 +21,18 @@ from aggregator.records.estimate import (
     PairRecord,
     encode_estimate,
 )
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism, OneStep
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism, OneStep
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, estimate_of
 from tests.support.needed import missing
 
@@ -50,7 +50,7 @@ def validator() -> Any:
 
 
 def test_file_is_current() -> None:
-    """To update it: python -c 'from aggregator.records.estimate_schema import *; PATH.write_text(text())'."""
+    """To update it, PATH.write_text(text())."""
     assert estimate_schema.PATH.read_text(encoding="utf-8") == estimate_schema.text()
 
 

@@ -9,13 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger.row_values import RowError
-from aggregator.records import final_window
-from aggregator.records.final_window import FinalWindow, Page, PageRun, decode_page, encode_pages, join_pages
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.records import final_window
+from deniable.aggregator.records.final_window import (
+    FinalWindow,
+    Page,
+    PageRun,
+    decode_page,
+    encode_pages,
+    join_pages,
+)
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.aggregator.builders import FRUIT, PLACE, T0
 from tests.support.messages import PinMessages
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import msgspec
 
-from aggregator.records.known_texts import (
+from deniable.aggregator.records.known_texts import (
     MOST_TEXTS,
     KnownText,
     KnownTexts,

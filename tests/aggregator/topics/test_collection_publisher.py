@@ -7,12 +7,12 @@ import pytest
 from kafka import KafkaAdminClient
 from structlog.testing import capture_logs
 
-from aggregator.topics.collection_publisher import CollectionPublisher, changes
-from aggregator.topics.partition_reader import read_rows
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.transport.cluster import Cluster
-from producers.transport.publication import Publication, encode_publication, publication_of, readable
+from deniable.aggregator.topics.collection_publisher import CollectionPublisher, changes
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.partition_reader import read_rows
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.protocol.publication import Publication, encode_publication, publication_of, readable
 from tests.support.processes import wait_until
 
 PLAN = Collection("plan", KRR.from_epsilon(3, 1.0))

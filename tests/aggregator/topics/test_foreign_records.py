@@ -3,7 +3,7 @@
 from aiokafka import TopicPartition
 from structlog.testing import capture_logs
 
-from aggregator.topics.foreign_records import QUIET_SECONDS, ForeignRecords
+from deniable.aggregator.topics.foreign_records import QUIET_SECONDS, ForeignRecords
 
 
 def test_flood_logs_one_line_a_minute_per_partition() -> None:

@@ -11,13 +11,13 @@ import pytest
 from aiokafka import TopicPartition
 from structlog.testing import capture_logs
 
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.topics import consumer
-from aggregator.views import backfill
-from aggregator.views.backfill import Backfill
-from aggregator.views.estimate_history import EstimateHistory
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.views import backfill
+from deniable.aggregator.views.backfill import Backfill
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.cluster.reading import consumer
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord, changed, estimate_of
 
 NOW = T0 + 700_000.0

@@ -7,10 +7,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.views.backfill import Backfill
-from aggregator.views.estimate_history import EstimateHistory
-from producers.transport.cluster import Cluster
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.views.backfill import Backfill
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.cluster.cluster import Cluster
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 
 pytestmark = pytest.mark.broker

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from aggregator.records.estimate import EstimateRecord, NumberMean
-from aggregator.views.changed_parameters import difference_of, joined, why_not_comparable
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.records.estimate import EstimateRecord, NumberMean
+from deniable.aggregator.views.changed_parameters import difference_of, joined, why_not_comparable
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, PLACE, changed, estimate_of
 
 LISTED_ALONE = "the lists differ, and without `other` a share is one of listed values alone"

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
-from aggregator.views import estimate_history
-from aggregator.views.estimate_history import VALUES, EstimateHistory, point_of
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from deniable.aggregator.views import estimate_history
+from deniable.aggregator.views.estimate_history import VALUES, EstimateHistory, point_of
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 
 

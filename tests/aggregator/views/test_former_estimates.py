@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.history.periods import Period
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.views import former_estimates
-from aggregator.views.former_estimates import FormerDefinition, FormerEstimates
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.views import former_estimates
+from deniable.aggregator.views.former_estimates import FormerDefinition, FormerEstimates
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 from tests.support.messages import PinMessages
 

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from scipy.special import chdtri
 
-from aggregator.estimation import window_estimate
-from aggregator.history.periods import Period
-from aggregator.history.rollup import coverage_of, record_of, roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views import joined_so_far
-from aggregator.views.former_estimates import FormerDefinition, FormerEstimates
-from aggregator.views.joined_so_far import SharesAcrossChanges, join_so_far
-from analysis.changes.joined_history import Definition, join_history
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import coverage_of, record_of, roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views import joined_so_far
+from deniable.aggregator.views.former_estimates import FormerDefinition, FormerEstimates
+from deniable.aggregator.views.joined_so_far import SharesAcrossChanges, join_so_far
+from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.aggregator.builders import FRUIT, PLACE, T0
 
 HOUR = Period(T0, T0 + 3600)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, encode_estimate
-from aggregator.topics import consumer
-from aggregator.views.latest_estimates import LatestEstimates
+from deniable.aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, encode_estimate
+from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.cluster.reading import consumer
 from tests.support.aggregator.builders import FRUIT, NOWHERE, PLACE, T0, MemoryRecord
 
 

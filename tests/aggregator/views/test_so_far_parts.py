@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from aggregator.views.former_estimates import FormerDefinition, WindowFigures
-from aggregator.views.so_far_parts import Part, part_of_estimates
+from deniable.aggregator.views.former_estimates import FormerDefinition, WindowFigures
+from deniable.aggregator.views.so_far_parts import Part, part_of_estimates
 from tests.support.aggregator.builders import T0, changed, estimate_of
 
 ALIKE = 0.012

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.metrics.definitions import MOST_WATCHED
-from aggregator.views.change_watch import Unwatched, is_watched, unwatched
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.metrics.definitions import MOST_WATCHED
+from deniable.aggregator.views.change_watch import Unwatched, is_watched, unwatched
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 TREE = Collection("search", PrefixTree.from_epsilon((2, 3), 4.0), candidates=("ab",))
 

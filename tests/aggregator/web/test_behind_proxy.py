@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from aiohttp import encode_basic_auth
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web.server import WebServer
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web.server import WebServer
 from tests.support.aggregator.builders import COLLECTIONS
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.needed import tool

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from aiohttp import ClientSession
 
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web import past_windows
-from aggregator.web.comparison_api import Comparer, Comparisons
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.server import WebServer
-from analysis.comparison import JoinedPeriod as Side
-from analysis.comparison import check_comparable, compare_joined, compare_periods
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web import past_windows
+from deniable.aggregator.web.comparison_api import Comparer, Comparisons
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.server import WebServer
+from deniable.analysis.comparison import JoinedPeriod as Side
+from deniable.analysis.comparison import check_comparable, compare_joined, compare_periods
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
 from tests.support.aggregator.scene import AIR_TIME
 from tests.support.messages import PinMessages

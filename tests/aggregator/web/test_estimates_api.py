@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from aiohttp import ClientSession
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web.server import WebServer
-from estimators.planning import expected_std_error
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web.server import WebServer
+from deniable.estimators.planning import expected_std_error
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, T0, changed, estimate_of
 from tests.support.messages import PinMessages
 

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.web.event_feed import EventFeed
+from deniable.aggregator.web.event_feed import EventFeed
 
 SUBJECTS = st.lists(st.tuples(st.sampled_from(["estimate", "status"]), st.integers(0, 3)), max_size=20)
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aggregator.deployment import ClientLimits
-from aggregator.records.estimate import EstimateRecord, Other
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.aggregator.deployment import ClientLimits
+from deniable.aggregator.records.estimate import EstimateRecord, Other
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from tests.support.aggregator.browser import Watched, visit
 from tests.support.aggregator.builders import COLLECTIONS, PLACE, T0, changed, estimate_of
 from tests.support.aggregator.served import FRESH, Served, set_clock

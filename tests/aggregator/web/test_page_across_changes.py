@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from aggregator.estimation import window_estimate
-from aggregator.history.periods import Period
-from aggregator.history.rollup import roll_up
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views.former_estimates import FormerEstimates
-from aggregator.views.joined_so_far import SharesAcrossChanges, join_so_far
-from aggregator.web import past_windows, rollup_api
-from aggregator.web.comparison_api import Comparer, Comparisons
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.rollup_api import RollUps
-from analysis.comparison import check_comparable, compare_joined
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import roll_up
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.former_estimates import FormerEstimates
+from deniable.aggregator.views.joined_so_far import SharesAcrossChanges, join_so_far
+from deniable.aggregator.web import past_windows, rollup_api
+from deniable.aggregator.web.comparison_api import Comparer, Comparisons
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
+from deniable.analysis.comparison import check_comparable, compare_joined
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.browser import Watched, on_desk_and_phone, visit
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations

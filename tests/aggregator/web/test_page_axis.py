@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.estimate import EstimateRecord
 from tests.support.aggregator.browser import Watched, until, visit
 from tests.support.aggregator.builders import changed, estimate_of
 from tests.support.aggregator.served import Served

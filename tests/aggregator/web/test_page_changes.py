@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.records.share_change import ShareChange
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.browser import PHONE, Watched, visit
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, T0, estimate_of
 from tests.support.aggregator.page.axe import violations

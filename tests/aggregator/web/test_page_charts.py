@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aggregator.records.estimate import (
+from deniable.aggregator.records.estimate import (
     ConditionalShares,
     EstimateRecord,
     IndependenceTest,
@@ -18,8 +18,8 @@ from aggregator.records.estimate import (
     PairMargin,
     PairRecord,
 )
-from estimators.mechanisms.krr import KRR
-from estimators.planning import expected_std_error, smallest_detectable
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.planning import expected_std_error, smallest_detectable
 from tests.support.aggregator.browser import Watched, visit
 from tests.support.aggregator.builders import FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.served import Served

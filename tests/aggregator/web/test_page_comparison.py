@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import EstimateRecord
-from aggregator.web import past_windows
-from aggregator.web.comparison_api import Comparer, Comparisons
-from aggregator.web.past_windows import PastWindows
-from analysis.comparison import JoinedPeriod, check_comparable, compare_joined, compare_periods
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.web import past_windows
+from deniable.aggregator.web.comparison_api import Comparer, Comparisons
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare_joined, compare_periods
 from tests.aggregator.web.test_comparison_api import FIRST, SECOND, joined_of
 from tests.support.aggregator.browser import PHONE, Watched, until, visit
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of

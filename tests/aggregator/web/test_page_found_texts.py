@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from aggregator.estimation import window_estimate
-from aggregator.records.window_counts import WindowCounts
-from deploy.offline.estimate_table import printable_name
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.offline.estimate_table import printable_name
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.aggregator.browser import visit
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 from tests.support.aggregator.served import Served, set_clock

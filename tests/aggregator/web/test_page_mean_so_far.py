@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from aggregator.history import rollup
-from aggregator.history.periods import Period
-from aggregator.history.share_sequences import ShareSequence
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from aggregator.web import past_windows
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.rollup_api import RollUps
+from deniable.aggregator.history import rollup
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.share_sequences import ShareSequence
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.web import past_windows
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
 from tests.support.aggregator.browser import on_desk_and_phone, until, visit
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0
 from tests.support.aggregator.page.axe import violations

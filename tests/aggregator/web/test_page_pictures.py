@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from aggregator.history.window_reader import Joined
-from aggregator.views.former_estimates import FormerEstimates
-from aggregator.web import past_windows, rollup_api
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.rollup_api import RollUps
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.views.former_estimates import FormerEstimates
+from deniable.aggregator.web import past_windows, rollup_api
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
 from tests.support.aggregator.browser import DESK, PHONE, PICTURES, Watched, visit
 from tests.support.aggregator.builders import DEPLOYMENT, T0
 from tests.support.aggregator.page.changed import NOW, SHOWN, ChangedCarriers

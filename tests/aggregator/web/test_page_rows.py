@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import deniable
-from aggregator.records.estimate import EstimateRecord, Other
+from deniable.aggregator.records.estimate import EstimateRecord, Other
 from tests.support.aggregator.browser import Watched, visit
 from tests.support.aggregator.builders import COLLECTIONS, T0, changed, estimate_of
 from tests.support.aggregator.scene import DELAY, delay_estimates

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from aggregator.estimation import window_estimate
-from aggregator.history import rollup
-from aggregator.history.periods import Period
-from aggregator.history.share_sequences import ShareSequence
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from aggregator.web import past_windows, rollup_api
-from aggregator.web.comparison_api import Comparer, Comparisons
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.rollup_api import RollUps
-from analysis.comparison import check_comparable, compare_joined
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history import rollup
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.share_sequences import ShareSequence
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.web import past_windows, rollup_api
+from deniable.aggregator.web.comparison_api import Comparer, Comparisons
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
+from deniable.analysis.comparison import check_comparable, compare_joined
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.aggregator.browser import Watched, on_desk_and_phone, until, visit
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.page.axe import violations

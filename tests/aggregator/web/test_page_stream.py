@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.web import server_sent_events
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.web import server_sent_events
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.browser import ENGLISH, Watched, visit
 from tests.support.aggregator.builders import FRUIT, T0, changed, estimate_of
 from tests.support.aggregator.served import Served, set_clock

@@ -12,19 +12,19 @@ import pytest
 from aiohttp import ClientSession
 from aiokafka.errors import KafkaConnectionError
 
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.views.former_estimates import FormerEstimates, TooManySharesError
-from aggregator.web import past_windows, rollup_api
-from aggregator.web.origin_check import HEADERS
-from aggregator.web.past_windows import MOST_WINDOWS, PastWindows
-from aggregator.web.rollup_api import RollUps
-from aggregator.web.server import WebServer
-from aggregator.web.timing import DEFAULT, WebTiming
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.views.former_estimates import FormerEstimates, TooManySharesError
+from deniable.aggregator.web import past_windows, rollup_api
+from deniable.aggregator.web.origin_check import HEADERS
+from deniable.aggregator.web.past_windows import MOST_WINDOWS, PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
+from deniable.aggregator.web.server import WebServer
+from deniable.aggregator.web.timing import DEFAULT, WebTiming
+from deniable.estimators.mechanisms.krr import KRR
 from tests.aggregator.history.test_rollup import joined_of
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, FRUIT, T0
 from tests.support.messages import PinMessages

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from aiohttp import ClientSession
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.views.latest_estimates import successor_due
-from aggregator.web import server as web
-from aggregator.web.origin_check import HEADERS
-from aggregator.web.server import PAGE, PAGE_FILES, PortInUseError, WebServer
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.views.latest_estimates import successor_due
+from deniable.aggregator.web import server as web
+from deniable.aggregator.web.origin_check import HEADERS
+from deniable.aggregator.web.server import PAGE, PAGE_FILES, PortInUseError, WebServer
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, estimate_of
 from tests.support.brokers.log_lines import logged
 from tests.support.messages import PinMessages

@@ -12,15 +12,15 @@ import msgspec
 import pytest
 from aiohttp import ClientResponse, ClientSession, web
 
-from aggregator.deployment import ClientLimits
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web import server_sent_events
-from aggregator.web.event_feed import EventFeed
-from aggregator.web.server import WebServer
-from aggregator.web.server_sent_events import CHUNK_BYTES, MOST_STREAMS, EventStreams
-from aggregator.web.timing import DEFAULT, WebTiming
+from deniable.aggregator.deployment import ClientLimits
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web import server_sent_events
+from deniable.aggregator.web.event_feed import EventFeed
+from deniable.aggregator.web.server import WebServer
+from deniable.aggregator.web.server_sent_events import CHUNK_BYTES, MOST_STREAMS, EventStreams
+from deniable.aggregator.web.timing import DEFAULT, WebTiming
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 from tests.support.aggregator.page.crowd import crowd, crowd_estimates
 from tests.support.aggregator.served import Served
@@ -184,7 +184,7 @@ def test_stalled_reader_is_dropped() -> None:
 
 
 def test_dropped_window_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 2)
+    monkeypatch.setattr("deniable.aggregator.views.estimate_history.WINDOWS", 2)
 
     async def test(worker: Worker) -> None:
         for step in range(4):
@@ -254,7 +254,7 @@ def test_dropped_windows_are_forgotten_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """100 collections with 60 windows have 6,000 frames, and each new window drops one."""
-    monkeypatch.setattr("aggregator.views.estimate_history.WINDOWS", 3)
+    monkeypatch.setattr("deniable.aggregator.views.estimate_history.WINDOWS", 3)
     worker, gone = Worker(), []
     monkeypatch.setattr(worker.server.page.feed, "forget", gone.append)
     for step in range(6):

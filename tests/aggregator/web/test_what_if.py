@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.web.what_if import STEPS, plan
-from estimators.collection import Collection
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.mechanism import at_epsilon, epsilon_range
-from estimators.planning import expected_std_error, smallest_detectable
+from deniable.aggregator.web.what_if import STEPS, plan
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.mechanism import at_epsilon, epsilon_range
+from deniable.estimators.planning import expected_std_error, smallest_detectable
 from tests.support.aggregator.builders import FRUIT, PLACE
 
 REPORTS = 50_000

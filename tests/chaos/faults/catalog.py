@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deploy.config.sections import RelaySection
+from deniable.config.sections import RelaySection
 from tests.chaos.faults import turns
 from tests.chaos.faults.stage import MAX_PAUSE_SECONDS, Stage
 from tests.chaos.faults.turns import Turn

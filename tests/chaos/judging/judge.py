@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from crc32c import crc32c
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 
 HEADER = struct.Struct("<4sBBHQQII16sI")
 CHECKED_BYTES = 48

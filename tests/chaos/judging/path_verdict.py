@@ -7,8 +7,8 @@ import numpy as np
 from kafka.consumer.fetcher import ConsumerRecord
 from numpy.typing import NDArray
 
-from estimators.collection import Collection
-from relay.service.outcomes import Totals
+from deniable.estimators.collection import Collection
+from deniable.relay.service.outcomes import Totals
 from tests.chaos.judging.judge import HEADER, Cell
 from tests.chaos.judging.recount import Counted, Recount
 from tests.chaos.judging.uploads import Uploaded

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 from tests.chaos.judging.judge import Cell, Judge, buckets_of, by_reason
 
 SILENT_POLLS = 60  # of half a second each; then a log whose end was not reached is an error

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from aggregator.topics.names import Topics
+from deniable.protocol.topic_names import Topics
 
 SAMPLE_SECONDS = 0.5
 ANSWER_MILLISECONDS = 2000

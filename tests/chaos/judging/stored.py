@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.topics.names import Topics
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.protocol.topic_names import Topics
 from tests.chaos.judging.judge import Cell
 from tests.chaos.judging.recount import Counted
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deploy.config.file import Configuration
-from estimators.collection import Collection
+from deniable.config.file import Configuration
+from deniable.estimators.collection import Collection
 from tests.chaos.judging.judge import Judge
 from tests.chaos.judging.recount import Counted, Recount, Tallied, add_up
 from tests.chaos.judging.service import Sample, longest_gap, longest_partition_gap, steps_back

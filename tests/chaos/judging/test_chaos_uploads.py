@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deploy.config.file import Configuration
-from relay.service.outcomes import Totals
+from deniable.config.file import Configuration
+from deniable.relay.service.outcomes import Totals
 from tests.chaos.judging.path_verdict import figures
 from tests.chaos.judging.recount import Counted, Recount, count_all
 from tests.chaos.judging.uploads import FRAME, Uploaded, UploadJudge

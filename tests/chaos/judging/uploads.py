@@ -11,8 +11,8 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from estimators.collection import Collection
-from relay.service.outcomes import Totals, decode_outcomes, totals
+from deniable.estimators.collection import Collection
+from deniable.relay.service.outcomes import Totals, decode_outcomes, totals
 from tests.chaos.judging.judge import Cell
 from tests.chaos.judging.recount import records_of
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from estimators.collection import Collection
+from deniable.estimators.collection import Collection
 from tests.chaos.judging.recount import Counted, Recount, Tallied
 from tests.chaos.judging.stored import Final, Stored
 

@@ -17,7 +17,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from estimators.collection import Collection
+from deniable.estimators.collection import Collection
 
 HEADER = Struct("<4sBH16s")
 GROUP = Struct("<QBHQII")

@@ -9,8 +9,8 @@ from typing import Any
 
 from kafka import KafkaProducer
 
-from deploy.config.file import Configuration
-from estimators.collection import Collection
+from deniable.config.file import Configuration
+from deniable.estimators.collection import Collection
 from tests.chaos.load.packs import SPOILED, Draft, PackMaker, oversized
 
 TICK_SECONDS = 0.02

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from crc32c import crc32c
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 
 CHECKED = struct.Struct("<4sBBHQQII16s")
 CHECKSUM = struct.Struct("<I")

@@ -11,7 +11,7 @@ import threading
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
 from tests.chaos.load.packs import PackMaker
 
 PAUSE_SECONDS = 0.3

@@ -14,7 +14,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from deploy.broker.broker import Broker
+from deniable.deploy.broker.broker import Broker
 
 #: Principals without a rule may do everything; a rule on a topic denies it to all others.
 SETTINGS = """

@@ -23,7 +23,7 @@ BATCH_LINES = 500  # so an input is many transactions
 def aggregate(given: argparse.Namespace) -> None:
     from aiokafka.errors import KafkaError
 
-    from aggregator.ledger import pack_ids
+    from deniable.aggregator.ledger import pack_ids
     from tests.chaos.processes import worker_points
     from tests.chaos.processes.defects import DEFECTS
 
@@ -52,7 +52,7 @@ def edge(given: argparse.Namespace) -> None:
 
 
 def produce(given: argparse.Namespace) -> None:
-    from deploy.produce import command
+    from deniable.deploy.produce import command
     from tests.support.producers.fault_points import install
 
     command.BATCH_LINES = BATCH_LINES
@@ -80,7 +80,7 @@ def shift_clock(seconds: float) -> None:
 
 def deliver_late(seconds: float) -> None:
     """Delay every record between Faust and the gate, as in a worker that is behind."""
-    from aggregator.partition.assignment import Assignment
+    from deniable.aggregator.partition.assignment import Assignment
 
     offer = Assignment.offer
 
@@ -103,7 +103,7 @@ def main() -> None:
         shift_clock(given.clock)
     INSTALL[given.command[0]](given)
     sys.argv = ["deniable", *given.command]
-    from deploy.cli.main import main as deniable
+    from deniable.deploy.cli.main import main as deniable
 
     deniable()
 

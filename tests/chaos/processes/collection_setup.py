@@ -10,12 +10,12 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.topics.names import Topics
-from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration, load
-from producers.randomization.private_file import create_private
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.topics.plan import plan
+from deniable.config.file import Configuration, load
+from deniable.deploy.cluster.topics.setup import create
+from deniable.protocol.secrets.private_file import create_private
+from deniable.protocol.topic_names import Topics
 
 HEAD = """\
 revision: {revision}

@@ -6,12 +6,12 @@ They patch the worker's process, not the product's code.
 import uuid
 from typing import Any
 
-from aggregator.ledger.runs.run import Run
-from aggregator.partition import ledger_store
-from aggregator.partition.consumer import Consumer
-from aggregator.partition.fetching.offset_chain import OffsetChain
-from aggregator.partition.owner import PartitionOwner
-from aggregator.topics.names import Topics
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition import ledger_store
+from deniable.aggregator.partition.consumer import Consumer
+from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.owner import PartitionOwner
+from deniable.protocol.topic_names import Topics
 
 HANGING_MILLISECONDS = 10_000
 

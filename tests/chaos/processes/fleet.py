@@ -9,8 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.broker.child_processes import stop
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.child_processes import stop
 from tests.support.processes import Process, new_port
 
 STOP_SECONDS = 15.0

@@ -2,7 +2,7 @@
 
 from kafka import KafkaConsumer, TopicPartition
 
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
 
 
 def log_ends(configuration: Configuration) -> dict[int, int]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from aggregator.estimation.estimator import Estimator
-from aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.partition.ledger_store import LedgerStore
 from tests.support.processes import FaultPoints
 
 CHECKPOINT_POINTS = ("before-sends", "between-sends", "after-sends", "before-commit", "after-commit")

@@ -7,9 +7,9 @@ import sys
 from dataclasses import dataclass, field
 from urllib.request import urlopen
 
-from deploy.broker.errors import BrokerError
-from deploy.config.file import Configuration
-from estimators.collection import Collection
+from deniable.config.file import Configuration
+from deniable.deploy.broker.errors import BrokerError
+from deniable.estimators.collection import Collection
 from tests.chaos.processes.fleet import Fleet, is_ready
 from tests.chaos.processes.positions import committed, log_ends
 from tests.support.paths import REPOSITORY
@@ -82,7 +82,7 @@ class Workers(Fleet):
 
         if not wait_until(counted, READY_SECONDS):
             raise BrokerError("packs before a retirement were not counted")
-        command = [sys.executable, "-m", "deploy", "retire", collection.name, "--config", str(later.path)]
+        command = [sys.executable, "-m", "deniable", "retire", collection.name, "--config", str(later.path)]
         ended = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=RETIRE_SECONDS, check=False
         )

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict, replace
 from typing import Any
 
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
 from tests.chaos.faults.stage import Stage
 from tests.chaos.judging import uploads as logs
 from tests.chaos.judging.path_verdict import PathVerdict, figures, late_reports, latest_pack

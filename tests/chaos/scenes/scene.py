@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
 from tests.chaos.faults.catalog import Fault
 from tests.chaos.faults.stage import Stage
 from tests.chaos.judging import stored as stores

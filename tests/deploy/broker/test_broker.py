@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from deploy.broker import broker as broker_module
-from deploy.broker.broker import Broker
-from deploy.broker.errors import BrokerError
-from deploy.broker.locked_folder import FolderError
-from deploy.broker.ports import free_port
-from deploy.broker.process import LOG_NAME, run_broker
+from deniable.deploy.broker import broker as broker_module
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.errors import BrokerError
+from deniable.deploy.broker.locked_folder import FolderError
+from deniable.deploy.broker.ports import free_port
+from deniable.deploy.broker.process import LOG_NAME, run_broker
 from tests.support.processes import state_of, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]
 
 PARENT = """
 import time
-from deploy.broker.broker import Broker
+from deniable.deploy.broker.broker import Broker
 with Broker() as broker:
     print(broker.child.pid, broker.folder, flush=True)
     time.sleep(600)

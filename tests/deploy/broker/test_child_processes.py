@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import GUARD, deniable_command, last_lines, spawn, stop
+from deniable.deploy.broker.child_processes import GUARD, deniable_command, last_lines, spawn, stop
 from tests.support.paths import REPOSITORY
 from tests.support.processes import state_of, wait_until
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from deploy.broker.child_processes import spawn
+from deniable.deploy.broker.child_processes import spawn
 print(spawn(["sleep", "600"], Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker import jars as broker_jars
-from deploy.broker.errors import BrokerError
-from deploy.broker.jars import POM, fetch_jars, find_java
+from deniable.deploy.broker import jars as broker_jars
+from deniable.deploy.broker.errors import BrokerError
+from deniable.deploy.broker.jars import POM, fetch_jars, find_java
 from tests.support.messages import PinMessages
 
 # Makes the folder that it is asked to fill, and counts its runs.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.locked_folder import FolderError, HeldFolder, lock
+from deniable.deploy.broker.locked_folder import FolderError, HeldFolder, lock
 from tests.support.messages import PinMessages
 
 

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from deploy.broker import ports
-from deploy.broker.errors import BrokerError
-from deploy.broker.ports import free_port, require_free
+from deniable.deploy.broker import ports
+from deniable.deploy.broker.errors import BrokerError
+from deniable.deploy.broker.ports import free_port, require_free
 from tests.support.messages import PinMessages
 
 

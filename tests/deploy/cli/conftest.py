@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 import structlog
 
-from deploy.cli.main import main
+from deniable.deploy.cli.main import main
 from tests.support.deploy.collection_texts import WHOLE
 
 SEVERAL = """\

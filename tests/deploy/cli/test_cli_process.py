@@ -15,7 +15,7 @@ from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, "-m", "deploy"]
+COMMAND = [sys.executable, "-m", "deniable"]
 
 SLOW_MODULE = """
 import os, time

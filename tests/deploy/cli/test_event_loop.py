@@ -7,8 +7,8 @@ import sys
 WORK = """
 import asyncio, gc, signal, sys
 from contextlib import suppress
-from deploy.cli.event_loop import run_until_signalled
-from deploy.cli.signals import end_in_good_order, handle
+from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.signals import end_in_good_order, handle
 
 async def busy():
     print("begun", flush=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.commands import COMMANDS
-from deploy.cli.extras import EXTRAS, extra_missing
-from producers.randomization.secret import load_secret
+from deniable.deploy.cli.commands import COMMANDS
+from deniable.deploy.cli.extras import EXTRAS, extra_missing
+from deniable.protocol.secrets.secret import load_secret
 from tests.support.messages import PinMessages
 from tests.support.needed import but_for
 
@@ -31,7 +31,7 @@ OF_EXTRAS = (
 RUN = f"""
 import sys
 sys.modules.update(dict.fromkeys({OF_EXTRAS}))  # importing them now raises ModuleNotFoundError
-from deploy.cli.main import main
+from deniable.deploy.cli.main import main
 main()
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from deploy.cli.logs import QUIET_SECONDS, configure_logs, silence
+from deniable.deploy.cli.logs import QUIET_SECONDS, configure_logs, silence
 
 LINE = re.compile(r"\d\d:\d\d:\d\d \[(\w+) *\] (.*?) *(?:\[([\w.]+)\])?")
 
@@ -115,7 +115,7 @@ def test_library_messages_do_not_repeat_and_have_no_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moment = 1000.0
-    monkeypatch.setattr("deploy.cli.logs.time.monotonic", lambda: moment)
+    monkeypatch.setattr("deniable.deploy.cli.logs.time.monotonic", lambda: moment)
     configure_logs()
     logger = logging.getLogger("test.library")
     for node in range(3):

@@ -16,14 +16,14 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from aggregator.ledger.row_values import RowError
-from aggregator.ledger.terms_update import TermsError
-from aggregator.records import estimate_schema
-from deploy.cli.commands import COMMANDS as LISTED
-from deploy.cli.commands import TASKS, deniable
-from deploy.cli.main import KAFKA_ERRORS
-from producers.storage.store import StoreError
-from producers.transport.credential_files import SecurityError
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.ledger.terms_update import TermsError
+from deniable.aggregator.records import estimate_schema
+from deniable.cluster.credential_files import SecurityError
+from deniable.deploy.cli.commands import COMMANDS as LISTED
+from deniable.deploy.cli.commands import TASKS, deniable
+from deniable.deploy.cli.main import KAFKA_ERRORS
+from deniable.producers.storage.store import StoreError
 from tests.deploy.cli.conftest import Run
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.messages import PinMessages
@@ -204,7 +204,7 @@ def test_an_expected_error_is_one_line(
     def fail(*_: object) -> None:
         raise kind("do this")
 
-    monkeypatch.setattr("deploy.offline.check.load", fail)
+    monkeypatch.setattr("deniable.deploy.offline.check.load", fail)
     ended = run("check")
     assert (ended.code, ended.out) == (status, "")
     assert re.fullmatch(r"Error: (\w+: )?do this\n", ended.err)
@@ -217,7 +217,7 @@ def test_messages_of_system_errors(
         def fail(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("deploy.offline.check.load", fail)
+        monkeypatch.setattr("deniable.deploy.offline.check.load", fail)
         ended = run("check")
         assert (ended.code, ended.out) == (1, "")
         return ended.err
@@ -239,7 +239,7 @@ def test_output_that_is_lost_at_the_end_is_reported(
             full.write("not flushed")
             return SimpleNamespace(allowances=(), cluster=None, is_without_kafka=False)
 
-        monkeypatch.setattr("deploy.offline.check.load", write)
+        monkeypatch.setattr("deniable.deploy.offline.check.load", write)
         monkeypatch.setattr("sys.stdout", full)
         ended = run("check")
     assert (ended.code, ended.out) == (1, "")
@@ -255,7 +255,7 @@ def test_an_interruption_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.offline.check.load", interrupt)
+    monkeypatch.setattr("deniable.deploy.offline.check.load", interrupt)
     assert run("check") == (130, "", "\n")
 
 

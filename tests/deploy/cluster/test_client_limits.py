@@ -1,11 +1,11 @@
 """The client limits that the page shows are those that producers enforce."""
 
-from deploy.cluster.deployment import limits_of
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.deploy.cluster.deployment import limits_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 COARSE = Collection(name="coarse", mechanism=KRR.from_epsilon(4, 1.0))
 PERMANENT = Collection(

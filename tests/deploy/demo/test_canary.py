@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc, chndtr
 
-from deploy.demo.canary import judge_canary
-from deploy.demo.stream import CANARY_REPORTS
-from deploy.demo.verdict import FALSE_ALARM_RATE
-from estimators.canary import report_shares
-from estimators.mechanisms.krr import KRR
+from deniable.deploy.demo.canary import judge_canary
+from deniable.deploy.demo.stream import CANARY_REPORTS
+from deniable.deploy.demo.verdict import FALSE_ALARM_RATE
+from deniable.estimators.canary import report_shares
+from deniable.estimators.mechanisms.krr import KRR
 
 MECHANISM = KRR.from_epsilon(4, 2.0)
 HONEST = np.rint(report_shares(MECHANISM) * CANARY_REPORTS).astype(np.int64)

@@ -21,7 +21,7 @@ CURSOR_IS_BACK = "\x1b[?25h"  # so ends what is live
 
 
 def test_it_is_live_then_stays_for_questions(kafka_jars: None, tmp_path: Path) -> None:
-    with chromium() as browser, Terminal.running([sys.executable, "-m", "deploy", "demo"]) as terminal:
+    with chromium() as browser, Terminal.running([sys.executable, "-m", "deniable", "demo"]) as terminal:
         assert terminal.read_until("(Ctrl-C ends the demo)", STAYS_SECONDS), terminal.written[-2000:]
         screens = terminal.screens()
         assert len(screens) > 20

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from deploy.demo import flights as flights_module
-from deploy.demo.flights import AIR_MINUTES, load_flights
+from deniable.deploy.demo import flights as flights_module
+from deniable.deploy.demo.flights import AIR_MINUTES, load_flights
 from tests.support.messages import PinMessages
 
 

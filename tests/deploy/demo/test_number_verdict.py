@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from deploy.demo.number_verdict import JudgedNumber, judge_number
-from deploy.demo.verdict import faults, tally
-from deploy.demo.view import truth_table, verdict
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.deploy.demo.number_verdict import JudgedNumber, judge_number
+from deniable.deploy.demo.verdict import faults, tally
+from deniable.deploy.demo.view import truth_table, verdict
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 MECHANISM = SquareWave.from_epsilon(-0.5, 11.5, 4, 2)
 NUMBERS = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 11.0]

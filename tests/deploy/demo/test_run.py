@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.locked_folder import HeldFolder
+from deniable.deploy.broker.locked_folder import HeldFolder
 from tests.support.processes import wait_until
 
 MARK = "DENIABLE_TEST_MARK"
@@ -68,7 +68,7 @@ def start_demo(kafka_jars: None, mark: str, tmp_path: Path) -> Iterator[Starter]
     def start(option: str = "--once", **environment: str) -> subprocess.Popen[str]:
         with (tmp_path / "stderr").open("w") as stderr:
             demo = subprocess.Popen(
-                [sys.executable, "-m", "deploy", "demo", option],
+                [sys.executable, "-m", "deniable", "demo", option],
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 text=True,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from deploy.demo import run
-from deploy.demo.run import Demo
+from deniable.deploy.demo import run
+from deniable.deploy.demo.run import Demo
 from tests.support.deploy.judged import judged
 
 

@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from deploy.demo.verdict import FALSE_ALARM_RATE, at_least, faults, most, tally
+from deniable.deploy.demo.verdict import FALSE_ALARM_RATE, at_least, faults, most, tally
 from tests.support.deploy.judged import REAL, judged
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from deploy.demo.view import live_view, truth_table, verdict
+from deniable.deploy.demo.view import live_view, truth_table, verdict
 from tests.support.deploy.judged import REAL, judged
 
 STATUS = "7 of 336,776 flights sent"

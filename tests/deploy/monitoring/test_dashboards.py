@@ -9,12 +9,12 @@ from typing import Any
 
 import promql_parser
 
-from aggregator.metrics import definitions as of_workers
-from deploy.monitoring.dashboards.files import FOLDER, written
-from deploy.monitoring.dashboards.queries import EVERYTHING, Query, queries
-from deploy.monitoring.metrics_table import METRICS
-from producers.metrics import definitions as of_producers
-from producers.metrics.metric import declared_in
+from deniable.aggregator.metrics import definitions as of_workers
+from deniable.deploy.monitoring.dashboards.files import FOLDER, written
+from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, Query, queries
+from deniable.deploy.monitoring.metrics_table import METRICS
+from deniable.producers.metrics import definitions as of_producers
+from deniable.protocol.metric import declared_in
 from tests.support.deploy.promql import labels_of, samples
 from tests.support.messages import PinMessages
 

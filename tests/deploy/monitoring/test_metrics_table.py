@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from aggregator.estimation.window_states import STATES
-from aggregator.metrics import definitions as of_workers
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
-from edge.metrics import definitions as of_edges
-from edge.metrics.counters import EdgeCounters
-from producers.metrics import definitions as of_producers
-from producers.metrics.collector import ProducerMetrics
-from producers.metrics.counters import ReportTotals
-from producers.metrics.metric import CounterMetric, HistogramMetric, Metric, declared_in
-from producers.wire import GROUP_REASONS as REASONS
-from relay.service import definitions as of_relays
-from relay.service.metrics import RelayMetrics
+from deniable.aggregator.estimation.window_states import STATES
+from deniable.aggregator.metrics import definitions as of_workers
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.deploy.monitoring.metrics_table import BEGIN, END, METRICS, table, with_table
+from deniable.edge.metrics import definitions as of_edges
+from deniable.edge.metrics.counters import EdgeCounters
+from deniable.producers.metrics import definitions as of_producers
+from deniable.producers.metrics.collector import ProducerMetrics
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.protocol.metric import CounterMetric, HistogramMetric, Metric, declared_in
+from deniable.protocol.wire import GROUP_REASONS as REASONS
+from deniable.relay.service import definitions as of_relays
+from deniable.relay.service.metrics import RelayMetrics
 from tests.support.messages import PinMessages
 from tests.support.paths import REPOSITORY
 

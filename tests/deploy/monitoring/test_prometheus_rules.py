@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from deploy.cli.commands import COMMANDS
-from deploy.monitoring.metrics_table import METRICS
+from deniable.deploy.cli.commands import COMMANDS
+from deniable.deploy.monitoring.metrics_table import METRICS
 from tests.support.deploy.promql import samples
 from tests.support.needed import but_for, missing
 from tests.support.paths import REPOSITORY

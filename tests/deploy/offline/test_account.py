@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.offline.account import account
-from estimators.accounting.accountant import allowed_reports, costs
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.accounting.shuffling.windows import windows_epsilon
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.deploy.offline.account import account
+from deniable.estimators.accounting.accountant import allowed_reports, costs
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.accounting.shuffling.windows import windows_epsilon
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.messages import PinMessages, refusal_of
 
 K_RR = "--mechanism k-rr --k 16 --epsilon 1"

@@ -4,17 +4,17 @@ import math
 
 import pytest
 
-from deploy.config.describe import describe
-from deploy.config.sections import RelaySection
-from deploy.offline.check_facts import facts_of
-from deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_sentence
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget, BudgetValues
+from deniable.config.describe import describe
+from deniable.config.sections import RelaySection
+from deniable.config.settings.allowance import Allowance, Budget, BudgetValues
+from deniable.deploy.offline.check_facts import facts_of
+from deniable.deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_sentence
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 PLAN = Collection("plan", KRR.from_epsilon(3, 2.0), values=("free", "team", "business"))
 SITE = Collection("site", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65), memoize=True)

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from deploy.config.entries import MOST_GROWN_COUNTERS
-from deploy.offline.check import check
-from deploy.offline.costs.memory import COUNTER_BYTES, memory_facts, memory_lines
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
+from deniable.config.entries import MOST_GROWN_COUNTERS
+from deniable.deploy.offline.check import check
+from deniable.deploy.offline.costs.memory import COUNTER_BYTES, memory_facts, memory_lines
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
 
 TREE = PrefixTree.from_epsilon((2, 3, 4, 5, 6), 4.0)
 HOURLY = {"window_seconds": 3600, "grace_seconds": 600, "retention_seconds": 3600}

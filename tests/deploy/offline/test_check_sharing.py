@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from deploy.offline.check import check
-from deploy.offline.costs.sharing import sharing_facts, sharing_lines
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
+from deniable.deploy.offline.check import check
+from deniable.deploy.offline.costs.sharing import sharing_facts, sharing_lines
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.randomization.randomness import Keystream
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol.secrets.secret import Secret
 
 
 @pytest.mark.parametrize("epsilon_one", [0.5, 1.0, 2.0, 4.0, 6.0])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.offline.estimate_krr import estimate
-from estimators.frequency.krr import estimate as estimate_frequencies
-from estimators.mechanisms.krr import KRR
+from deniable.deploy.offline.estimate_krr import estimate
+from deniable.estimators.frequency.krr import estimate as estimate_frequencies
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.messages import PinMessages, refusal_of
 from tests.support.paths import VECTORS
 

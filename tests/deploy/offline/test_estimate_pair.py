@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 from click.testing import CliRunner, Result
 
-from deploy.offline.estimate_krr import estimate
-from estimators.frequency.krr import estimate as estimate_krr
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.deploy.offline.estimate_krr import estimate
+from deniable.estimators.frequency.krr import estimate as estimate_krr
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.messages import PinMessages, refusal_of
 
 COUNTS = np.array([[4000, 1500, 900], [1200, 3000, 1000]])

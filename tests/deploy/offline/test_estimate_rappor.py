@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.offline.estimate_rappor import rappor_command
-from deploy.offline.estimate_table import record_of, table
-from estimators.frequency.estimate import Estimate, Misfit
+from deniable.deploy.offline.estimate_rappor import rappor_command
+from deniable.deploy.offline.estimate_table import record_of, table
+from deniable.estimators.frequency.estimate import Estimate, Misfit
 from tests.support.messages import PinMessages, refusal_of
 from tests.support.paths import VECTORS
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import bit_counts
-from deploy.offline.estimate_table import (
+from deniable.deploy.offline.estimate_table import (
     SHOWN,
     incomplete_list,
     name_column,
@@ -14,12 +14,12 @@ from deploy.offline.estimate_table import (
     roll_up_table,
     table,
 )
-from estimators.decoding.bloom import decode
-from estimators.decoding.hot.pair import decode_pair
-from estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.rappor import Rappor
-from estimators.rollup.overlap import RollUp
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.frequency.estimate import Estimate, QuantileEstimate, ScalarEstimate
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.rollup.overlap import RollUp
 
 
 def number(steps: int) -> RollUp:

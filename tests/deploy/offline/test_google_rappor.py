@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from deploy.offline.google_rappor import parse_counts, parse_map, parse_params
-from estimators.decoding.bloom import decode, decode_design
-from estimators.mechanisms.rappor import Rappor
+from deniable.deploy.offline.google_rappor import parse_counts, parse_map, parse_params
+from deniable.estimators.decoding.bloom import decode, decode_design
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 from tests.support.messages import PinMessages
 

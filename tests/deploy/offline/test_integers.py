@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.offline.integers import parse_whole
+from deniable.deploy.offline.integers import parse_whole
 from tests.support.messages import PinMessages
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.offline.check import check
-from deploy.offline.plan import plan_command
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.mechanisms.directed_rounding import rounded_up
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.planning import best_bloom
+from deniable.deploy.offline.check import check
+from deniable.deploy.offline.plan import plan_command
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.mechanisms.directed_rounding import rounded_up
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.planning import best_bloom
 from tests.support.messages import PinMessages, refusal_of
 
 

@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.cli.commands import deniable
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from deploy.offline.costs.spent_facts import client_spent
-from deploy.offline.spent import MAX_LINE_BYTES
-from deploy.produce.input.batches import InputBatches
-from deploy.produce.input.resume import Place
-from deploy.produce.input.values import text
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.spending import Spending
-from producers.budget.statement import Spent
-from producers.randomization.prf import ClientKeys
-from producers.randomization.secret import Secret, load_secret
-from producers.storage.store import Store, StoreError, check_identity
+from deniable.config.file import load
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.deploy.cli.commands import deniable
+from deniable.deploy.offline.costs.spent_facts import client_spent
+from deniable.deploy.offline.spent import MAX_LINE_BYTES
+from deniable.deploy.produce.input.batches import InputBatches
+from deniable.deploy.produce.input.resume import Place
+from deniable.deploy.produce.input.values import text
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.spending import Spending
+from deniable.producers.budget.statement import Spent
+from deniable.producers.from_file import producer_config
+from deniable.producers.randomization.prf import ClientKeys
+from deniable.producers.storage.store import Store, StoreError, check_identity
+from deniable.protocol.secrets.secret import Secret, load_secret
 from tests.support.deploy.input_fakes import Pieces
 from tests.support.deploy.terminal import Terminal
 from tests.support.messages import PinMessages
@@ -159,7 +159,7 @@ def test_no_ids_no_tables() -> None:
 @pytest.mark.slow
 def test_a_terminal_is_asked_for_client_ids(folder: Path) -> None:
     with Terminal.running(
-        [sys.executable, "-m", "deploy", "spent", "--config", str(folder / "deniable.yaml")]
+        [sys.executable, "-m", "deniable", "spent", "--config", str(folder / "deniable.yaml")]
     ) as terminal:
         assert terminal.read_until("client ids, one a line, then Ctrl-D", 60), terminal.written
 
@@ -259,7 +259,7 @@ def test_json_states_conditions_and_what_is_not_in_the_file(folder: Path) -> Non
 @pytest.mark.slow
 def test_unreadable_file_is_one_line(folder: Path) -> None:
     ended = run(
-        [sys.executable, "-m", "deploy", "spent", "--data-dir", "none"],
+        [sys.executable, "-m", "deniable", "spent", "--data-dir", "none"],
         input=b"anna\n",
         capture_output=True,
         timeout=60,

@@ -14,18 +14,18 @@ from click import Command
 from click.testing import CliRunner
 from scipy.special import chdtri
 
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from deploy.produce import canary as canary_run
-from deploy.produce.canary import draw, run_canary
-from deploy.produce.canary_command import canary
-from deploy.produce.command import produce as produce_command
-from deploy.produce.timing import RunTiming
-from estimators.canary import true_frequencies
-from estimators.canary_fit import chi_square
-from producers.concurrency.timing import ProducerTiming
-from producers.pipeline import storing_thread
-from producers.wire import buckets, decode
+from deniable.config.file import load
+from deniable.deploy.produce import canary as canary_run
+from deniable.deploy.produce.canary import draw, run_canary
+from deniable.deploy.produce.canary_command import canary
+from deniable.deploy.produce.command import produce as produce_command
+from deniable.deploy.produce.timing import RunTiming
+from deniable.estimators.canary import true_frequencies
+from deniable.estimators.canary_fit import chi_square
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.from_file import producer_config
+from deniable.producers.pipeline import storing_thread
+from deniable.protocol.wire import buckets, decode
 from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY
 from tests.support.deployments import Deployment
 from tests.support.messages import PinMessages

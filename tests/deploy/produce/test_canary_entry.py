@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import CollectionFileError
-from estimators.canary import least_reports
-from estimators.mechanisms.krr import KRR
+from deniable.config.file import CollectionFileError
+from deniable.estimators.canary import least_reports
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.deploy.collection_texts import HEAD, RAPPOR_ENTRY, read
 from tests.support.messages import PinMessages
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import load
-from deploy.produce.checks import FOR_GOOD, check_destination
-from deploy.produce.run import uncharged_notice
+from deniable.config.file import load
+from deniable.deploy.produce.checks import FOR_GOOD, check_destination
+from deniable.deploy.produce.run import uncharged_notice
 from tests.support.messages import PinMessages
 from tests.support.processes import new_port
 

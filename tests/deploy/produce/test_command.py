@@ -11,15 +11,15 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.produce import command as produce_command
-from deploy.produce.command import produce as command
-from deploy.produce.input import source as input_source
-from deploy.produce.input.inputs import InputParameter, is_file
-from deploy.produce.input.source import FeedError, Pipe
-from deploy.produce.run import WAITING, run_produce
-from deploy.produce.timing import RunTiming
-from producers.errors import DeliveryError
-from producers.pipeline import storing_thread
+from deniable.deploy.produce import command as produce_command
+from deniable.deploy.produce.command import produce as command
+from deniable.deploy.produce.input import source as input_source
+from deniable.deploy.produce.input.inputs import InputParameter, is_file
+from deniable.deploy.produce.input.source import FeedError, Pipe
+from deniable.deploy.produce.run import WAITING, run_produce
+from deniable.deploy.produce.timing import RunTiming
+from deniable.producers.errors import DeliveryError
+from deniable.producers.pipeline import storing_thread
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.messages import PinMessages
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from deploy.produce.input.batches import InputBatch
-from deploy.produce.input.inputs import is_file
-from deploy.produce.run import ProduceRun
-from deploy.produce.timing import RunTiming
-from deploy.produce.view import WaitView
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.storage.input_progress import InputProgress
+from deniable.deploy.produce.input.batches import InputBatch
+from deniable.deploy.produce.input.inputs import is_file
+from deniable.deploy.produce.run import ProduceRun
+from deniable.deploy.produce.timing import RunTiming
+from deniable.deploy.produce.view import WaitView
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.storage.input_progress import InputProgress
 from tests.support.messages import PinMessages
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.storage.store import Store
+from deniable.producers.storage.store import Store
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 

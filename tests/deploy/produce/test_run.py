@@ -14,27 +14,27 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from deploy.produce import run as produce
-from deploy.produce.input import source
-from deploy.produce.input.batches import MISSING_QUOTE, InputBatches
-from deploy.produce.input.inputs import Inputs
-from deploy.produce.input.resume import ResumePoints
-from deploy.produce.input.source import FeedError, LineError
-from deploy.produce.input.values import text
-from deploy.produce.run import run_produce
-from deploy.produce.timing import RunTiming
-from deploy.produce.unknown_values import UnknownValues
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
-from producers.concurrency.timing import ProducerTiming
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.pipeline import storing_thread
-from producers.randomization.secret import load_secret
-from producers.storage.store import Store
-from producers.wire import decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.deploy.produce import run as produce
+from deniable.deploy.produce.input import source
+from deniable.deploy.produce.input.batches import MISSING_QUOTE, InputBatches
+from deniable.deploy.produce.input.inputs import Inputs
+from deniable.deploy.produce.input.resume import ResumePoints
+from deniable.deploy.produce.input.source import FeedError, LineError
+from deniable.deploy.produce.input.values import text
+from deniable.deploy.produce.run import run_produce
+from deniable.deploy.produce.timing import RunTiming
+from deniable.deploy.produce.unknown_values import UnknownValues
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.storage.store import Store
+from deniable.protocol.secrets.secret import load_secret
+from deniable.protocol.wire import decode
 from tests.support.messages import PinMessages
 from tests.support.producers.fake_kafka import FakeKafka
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from deploy.produce.input.source import FeedError
-from deploy.produce.unknown_values import UnknownValues, unknown_in
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.deploy.produce.input.source import FeedError
+from deniable.deploy.produce.unknown_values import UnknownValues, unknown_in
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.messages import PinMessages
 
 LISTED = Collection("plan", KRR.from_epsilon(3, 1.0), values=("free", "team"), other=True)

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from deploy.produce.timing import RunTiming
-from deploy.produce.view import ProduceView, WaitView, spent_notice, summary
-from producers.budget.allowance import Budget
-from producers.metrics.counters import Backlog, Counters
+from deniable.config.settings.allowance import Budget
+from deniable.deploy.produce.timing import RunTiming
+from deniable.deploy.produce.view import ProduceView, WaitView, spent_notice, summary
+from deniable.producers.metrics.counters import Backlog, Counters
 from tests.support.deploy.terminal import read_to_end
 from tests.support.messages import PinMessages
 

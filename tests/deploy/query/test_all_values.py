@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from deploy.query import past_windows
-from deploy.query.decoding.decode import decode
-from deploy.query.rollup import rollup
-from estimators.collection import Collection
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.query import past_windows
+from deniable.deploy.query.decoding.decode import decode
+from deniable.deploy.query.rollup import rollup
+from deniable.estimators.collection import Collection
 from tests.support.messages import PinMessages, refusal_of
 
 START = 1_769_817_600
@@ -42,7 +42,7 @@ def past(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     Path("deniable.yaml").write_text(FILE)
     Path("words.txt").write_text("AA\nB6\n9E\n")
-    monkeypatch.setattr(past_windows.topic_setup, "require_readable", lambda *_: None)
+    monkeypatch.setattr(past_windows.topic_checks, "require_readable", lambda *_: None)
     monkeypatch.setattr(past_windows, "join_windows", join)
 
 

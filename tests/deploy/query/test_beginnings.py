@@ -1,9 +1,9 @@
 """Candidates that reports of a prefix tree cannot tell apart are refused before anything is read."""
 
-from deploy.query.decoding.any_text import check_beginnings
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.analysis.functions.decoding import check_beginnings
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.messages import PinMessages
 
 ALIKE = ["weather", "weathervane", "news"]

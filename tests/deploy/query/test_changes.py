@@ -5,12 +5,12 @@ from pathlib import Path
 from click.testing import CliRunner
 from msgspec import structs
 
-from aggregator.history.share_sequences import ShareSequence
-from aggregator.records.share_change import ShareChange
-from deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
-from deploy.query.detectors.changes import changes
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.history.share_sequences import ShareSequence
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
+from deniable.deploy.query.detectors.changes import changes
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT
 from tests.support.messages import refusal_of
 

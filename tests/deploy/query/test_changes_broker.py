@@ -12,10 +12,10 @@ import pytest
 from kafka import KafkaProducer
 
 import deniable
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.window_counts import WindowCounts
-from deploy.config.file import load
-from estimators.collection import Collection
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.config.file import load
+from deniable.estimators.collection import Collection
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from analysis.comparison import ComparisonRecord, JoinedPeriod, compare_periods
-from deploy.query.compare import compare, lines_of
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, compare_periods
+from deniable.deploy.query.compare import compare, lines_of
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.aggregator.builders import FRUIT, T0
 
 EARLY, LATE = Period(T0, T0 + 10), Period(T0 + 10, T0 + 20)

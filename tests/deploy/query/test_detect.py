@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.query.detectors.detect import chance
+from deniable.deploy.query.detectors.detect import chance
 
 
 @pytest.mark.parametrize(

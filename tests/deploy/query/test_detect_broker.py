@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.window_counts import WindowCounts
 from bench.poisoning.forgeries import SeededWords, krr_window, rappor_window
-from deploy.config.file import load
-from estimators.mechanisms.hashing.bloom_filter import bloom_rows
-from producers import wire
-from producers.randomization.randomizers import instantaneous, permanent
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.config.file import load
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from deniable.producers.randomization.randomizers import instantaneous, permanent
+from deniable.protocol import wire
 from tests.support.deployments import Deployment
 
 pytestmark = pytest.mark.broker

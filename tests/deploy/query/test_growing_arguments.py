@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from deploy.query.decoding.any_text import grow
+from deniable.analysis.functions.decoding import grow
 from tests.support.messages import PinMessages
 
 

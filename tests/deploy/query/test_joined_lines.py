@@ -1,8 +1,8 @@
 """The table of `rollup --former`: what people see of shares that noise took out of their range."""
 
-from aggregator.history.rollup import WindowCoverage
-from analysis.changes.history_record import JoinedHistoryRecord
-from deploy.query.rollup import _lines
+from deniable.aggregator.history.rollup import WindowCoverage
+from deniable.analysis.changes.history_record import JoinedHistoryRecord
+from deniable.deploy.query.rollup import _lines
 
 
 def test_shares_of_the_table_are_within_their_range() -> None:

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined
-from aggregator.records.window_counts import WindowCounts
-from deploy.query import past_windows, period_options
-from deploy.query.decoding.decode import decode
-from deploy.query.decoding.growing import found_table, printable_text
-from deploy.query.rollup import rollup
-from estimators.collection import Collection
-from estimators.decoding.hashed.growth.grow import FoundTexts
-from estimators.errors import DeniableError
-from estimators.mechanisms.hashing.bloom_filter import bloom_rows
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.rappor import Rappor
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.query import past_windows, period_options
+from deniable.deploy.query.decoding.decode import decode
+from deniable.deploy.query.decoding.growing import found_table, printable_text
+from deniable.deploy.query.rollup import rollup
+from deniable.estimators.collection import Collection
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
+from deniable.estimators.errors import DeniableError
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.messages import PinMessages, refusal_of
 
@@ -71,7 +71,7 @@ def past(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Past:
     monkeypatch.chdir(tmp_path)
     Path("deniable.yaml").write_text(WHOLE)
     Path("words.txt").write_text("\n".join(LINES))
-    monkeypatch.setattr(past_windows.topic_setup, "require_readable", lambda *_: None)
+    monkeypatch.setattr(past_windows.topic_checks, "require_readable", lambda *_: None)
     monkeypatch.setattr(past_windows, "join_windows", found.join)
     return found
 
@@ -307,7 +307,7 @@ def test_messages_of_periods(past: Past, pin_messages: PinMessages) -> None:
 def test_help_states_the_default_of_each_command() -> None:
     """`export` takes all without a period, `rollup` and `decode` the last day."""
     pytest.importorskip("pyarrow", reason="the extra analysis is not installed")
-    from deploy.query.export import export
+    from deniable.deploy.query.export import export
 
     texts = [
         " ".join(CliRunner().invoke(each, ["--help"]).stdout.split()) for each in (export, rollup, decode)

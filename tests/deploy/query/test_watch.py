@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from aggregator.records.estimate import (
+from deniable.aggregator.records.estimate import (
     ConditionalShares,
     EstimateRecord,
     IndependenceTest,
@@ -20,7 +20,7 @@ from aggregator.records.estimate import (
     PairRecord,
     encode_estimate,
 )
-from deploy.query.watch import (
+from deniable.deploy.query.watch import (
     CAPTION,
     TABLE_FRAME,
     EveryEstimate,
@@ -29,8 +29,8 @@ from deploy.query.watch import (
     table_of,
     without_values,
 )
-from estimators.collection import Collection, GrowthRule
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from tests.support.deploy.estimates import record
 
 

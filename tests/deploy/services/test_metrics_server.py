@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, Counter
 
-from deploy.services.aggregate.command import aggregate
-from deploy.services.aggregate.ready import ready
-from deploy.services.metrics_server import probes_at, served
+from deniable.deploy.services.aggregate.command import aggregate
+from deniable.deploy.services.aggregate.ready import ready
+from deniable.deploy.services.metrics_server import probes_at, served
 from tests.support.messages import PinMessages, refusal_of
 from tests.support.processes import new_port
 
@@ -177,6 +177,6 @@ def test_ready_says_when_nothing_answers() -> None:
 
 def test_ready_loads_little() -> None:
     """A health check runs it every ten seconds: without numpy, scipy and clients of Kafka."""
-    code = "import sys, deploy.services.aggregate.ready; print(*sys.modules)"
+    code = "import sys, deniable.deploy.services.aggregate.ready; print(*sys.modules)"
     expected = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "scipy", "kafka", "faust", "aiohttp"} & set(expected.split())

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deniable.deploy.broker.child_processes import Child, last_lines, spawn, stop
 from tests.support.processes import wait_until
 
 READY = "Ctrl-C ends it"
@@ -17,7 +17,7 @@ class Dev:
     def __init__(self, folder: Path, environment: Mapping[str, str], *options: str) -> None:
         self.log = folder / "dev.log"
         self.log.write_text("")
-        command = [sys.executable, "-P", "-m", "deploy", "dev", "--web-port", "0", "--edge-port", "0"]
+        command = [sys.executable, "-P", "-m", "deniable", "dev", "--web-port", "0", "--edge-port", "0"]
         command += options
         self.process: Child = spawn(command, self.log, {**environment, "PYTHONPATH": os.getcwd()}, folder)
         assert wait_until(lambda: READY in self.output() or self.process.poll() is not None)

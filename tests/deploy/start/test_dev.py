@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deploy.broker.child_processes import stop
+from deniable.deploy.broker.child_processes import stop
 from tests.deploy.start.dev_process import Dev
 from tests.support.deployments import run_command
 from tests.support.messages import PinMessages

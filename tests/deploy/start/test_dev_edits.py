@@ -10,9 +10,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from aggregator.maintenance.adoption import Adoption
-from deploy.start.edited_file import changes
-from deploy.start.sample import COLLECTION_FILE, events
+from deniable.aggregator.maintenance.adoption import Adoption
+from deniable.deploy.start.edited_file import changes
+from deniable.deploy.start.sample import COLLECTION_FILE, events
 from tests.deploy.start.dev_process import Dev
 from tests.support.processes import new_port, wait_until
 
@@ -33,7 +33,7 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
 
 
 def run(folder: Path, environment: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-P", "-m", "deploy", *words]
+    command = [sys.executable, "-P", "-m", "deniable", *words]
     return subprocess.run(
         command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )

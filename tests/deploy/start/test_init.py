@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
 
-from deploy.config.file import load
-from deploy.offline.check import check
-from deploy.start.init import init
+from deniable.config.file import load
+from deniable.deploy.offline.check import check
+from deniable.deploy.start.init import init
 from tests.support.messages import PinMessages, refusal_of
 
 

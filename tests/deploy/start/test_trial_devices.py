@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import spawn, stop
-from deploy.start import trial_devices
-from deploy.start.trial_devices import NO_RELAY, ready_devices
+from deniable.deploy.broker.child_processes import spawn, stop
+from deniable.deploy.start import trial_devices
+from deniable.deploy.start.trial_devices import NO_RELAY, ready_devices
 from tests.support.messages import PinMessages
 
 EDGE = "uploads: http://127.0.0.1:8330/v1/reports\npublic key: k\ntry it: http://127.0.0.1:8330/try\n"

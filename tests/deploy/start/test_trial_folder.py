@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.locked_folder import FolderError, HeldFolder
-from deploy.start.trial_folder import CONTENT, empty, refuse_second
+from deniable.deploy.broker.locked_folder import FolderError, HeldFolder
+from deniable.deploy.start.trial_folder import CONTENT, empty, refuse_second
 from tests.support.messages import PinMessages
 
 

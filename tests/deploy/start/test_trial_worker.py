@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import spawn, stop
-from deploy.start import trial_worker
-from deploy.start.trial_worker import ready_page_of
+from deniable.deploy.broker.child_processes import spawn, stop
+from deniable.deploy.start import trial_worker
+from deniable.deploy.start.trial_worker import ready_page_of
 from tests.support.messages import PinMessages
 
 

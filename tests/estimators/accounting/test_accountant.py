@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from estimators.accounting.accountant import (
+from deniable.estimators.accounting.accountant import (
     BOUNDS,
     LARGEST_MEMOIZED,
     LARGEST_REPORTS,
@@ -16,12 +16,12 @@ from estimators.accounting.accountant import (
     epsilon_inf,
     most_reports,
 )
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.accounting_vectors import VECTORS
 from tests.support.messages import PinMessages
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.accounting.bisection import largest_within, last_before
+from deniable.estimators.accounting.bisection import largest_within, last_before
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=200), st.floats(0, 10), st.data())

@@ -6,11 +6,11 @@ from math import prod
 
 import pytest
 
-from estimators.accounting.accountant import BOUNDS, allowed_reports, costs, epsilon_inf
-from estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
-from estimators.mechanisms.directed_rounding import log_above
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.accounting.accountant import BOUNDS, allowed_reports, costs, epsilon_inf
+from deniable.estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
+from deniable.estimators.mechanisms.directed_rounding import log_above
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
 from tests.estimators.mechanisms.test_longitudinal_krr import exact_channel, within
 
 DELTA = 1e-6

@@ -6,14 +6,14 @@ from math import log, prod
 
 import pytest
 
-from estimators.accounting.accountant import allowed_reports, costs
-from estimators.accounting.changing_buckets import ChangingBuckets
-from estimators.accounting.changing_values import ChangingResponses, changing
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.accounting.accountant import allowed_reports, costs
+from deniable.estimators.accounting.changing_buckets import ChangingBuckets
+from deniable.estimators.accounting.changing_values import ChangingResponses, changing
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 ROUNDING = 1e-9  # of multiply-shift, which shares words unevenly, and of floats
 

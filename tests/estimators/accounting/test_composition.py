@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.accounting.composition import delta_at, epsilon_at
-from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss
-from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.accounting.composition import delta_at, epsilon_at
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, krr_loss
+from deniable.estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, zcdp_rho
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.accounting_vectors import VECTORS, ideal_krr, loss_of
 from tests.support.messages import PinMessages
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from estimators.accounting.accountant import allowed_reports, costs
-from estimators.accounting.changing_values import changing
-from estimators.accounting.limits import exact_cost, exactly_allowed
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.accounting.accountant import allowed_reports, costs
+from deniable.estimators.accounting.changing_values import changing
+from deniable.estimators.accounting.limits import exact_cost, exactly_allowed
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 DELTA = 1e-6
 LONGITUDINAL = LongitudinalKRR.from_epsilons(4, 4.0, 1.0)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from estimators.accounting.accountant import costs, loss_of_reports
-from estimators.accounting.memoized_krr import shared_krr_loss
-from estimators.accounting.renyi import renyi_divergence, zcdp_rho
-from estimators.mechanisms.krr import KRR, WORDS
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.accounting.accountant import costs, loss_of_reports
+from deniable.estimators.accounting.memoized_krr import shared_krr_loss
+from deniable.estimators.accounting.renyi import renyi_divergence, zcdp_rho
+from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 pytestmark = [pytest.mark.slow, pytest.mark.all]
 

@@ -7,7 +7,7 @@ from math import log, prod
 import numpy as np
 import pytest
 
-from estimators.accounting.privacy_loss import (
+from deniable.estimators.accounting.privacy_loss import (
     PrivacyLoss,
     bits_loss,
     krr_loss,
@@ -15,12 +15,12 @@ from estimators.accounting.privacy_loss import (
     pair_loss,
     square_wave_loss,
 )
-from estimators.mechanisms.krr import KRR, WORDS
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.estimators.mechanisms.test_square_wave import exact_channel
 
 Row = list[Fraction]

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.accounting.privacy_loss import PrivacyLoss, krr_loss
-from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss, krr_loss
+from deniable.estimators.accounting.renyi import (
+    epsilon_from_renyi,
+    epsilon_from_rho,
+    renyi_divergence,
+    zcdp_rho,
+)
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.estimators.accounting_vectors import VECTORS, ideal_bits, ideal_krr, loss_of
 from tests.support.messages import PinMessages
 

@@ -7,17 +7,22 @@ from itertools import product
 import numpy as np
 import pytest
 
-import estimators.accounting.memoized_krr
-from estimators.accounting.composition import delta_at, epsilon_at
-from estimators.accounting.discretization import spread
-from estimators.accounting.memoized_krr import shared_krr_loss
-from estimators.accounting.memoized_rappor import shared_bits_loss
-from estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, longitudinal_loss
-from estimators.accounting.renyi import epsilon_from_renyi, epsilon_from_rho, renyi_divergence, zcdp_rho
-from estimators.arrays import FloatArray
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.accounting import memoized_krr
+from deniable.estimators.accounting.composition import delta_at, epsilon_at
+from deniable.estimators.accounting.discretization import spread
+from deniable.estimators.accounting.memoized_krr import shared_krr_loss
+from deniable.estimators.accounting.memoized_rappor import shared_bits_loss
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss, bits_loss, longitudinal_loss
+from deniable.estimators.accounting.renyi import (
+    epsilon_from_renyi,
+    epsilon_from_rho,
+    renyi_divergence,
+    zcdp_rho,
+)
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 
 def longitudinal(k: int, permanent: float, instantaneous: float) -> LongitudinalKRR:
@@ -143,7 +148,7 @@ def test_two_extremes_bound_the_enumeration_closely(
 ) -> None:
     mechanism = longitudinal(k, permanent, instantaneous)
     exact = shared_krr_loss(mechanism, 20)
-    monkeypatch.setattr(estimators.accounting.memoized_krr, "MOST_ENUMERATED", 0)
+    monkeypatch.setattr(memoized_krr, "MOST_ENUMERATED", 0)
     bound = shared_krr_loss(mechanism, 20)
     for delta in (1e-9, 1e-6, 1e-3):
         truth = epsilon_at(exact, delta)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.bloom import decode, decode_design
-from estimators.decoding.design import bloom_design, design_of_positions
-from estimators.decoding.sandwich_errors import fit
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.bloom import decode, decode_design
+from deniable.estimators.decoding.design import bloom_design, design_of_positions
+from deniable.estimators.decoding.sandwich_errors import fit
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 from tests.support.messages import PinMessages
 
@@ -201,8 +201,8 @@ SMALL_JOB = """
 import time
 import timeit
 import numpy as np
-from estimators.mechanisms.rappor import Rappor
-from estimators.decoding.bloom import decode
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bloom import decode
 
 mechanism = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 ones = np.random.default_rng(1).binomial(42_000, mechanism.p_star * 1.01, (8, 128))

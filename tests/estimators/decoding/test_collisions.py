@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import buckets_of
-from estimators.decoding.hashed.collisions import noise_of
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.decoding.hashed.collisions import noise_of
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 
 TEXTS = [f"text-{i}" for i in range(40)]
 MECHANISMS = (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import bit_counts, round_to_counts, zipf_shares
-from estimators.decoding.bloom import decode
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
 from tests.support.estimators.simulation import generator
 
 LISTED, ABSENT = 20, 30

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import Counts, buckets_of, fixed_counts
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.mechanisms.hashing.function_pool import FunctionPool
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from tests.support.estimators.simulation import generator
 
 KEY, RUNS = 4, 40

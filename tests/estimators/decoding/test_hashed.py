@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import buckets_of, fixed_counts
-from estimators.decoding.hashed.collisions import concentration, error_of_fixed
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.support import (
+from deniable.estimators.decoding.hashed.collisions import concentration, error_of_fixed
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.decoding.hashed.support import (
     chunk_sums,
     chunks_of,
     supported_candidates,
     supports_in,
 )
-from estimators.decoding.hashed.unlisted_texts import largest_unlisted
-from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.decoding.hashed.unlisted_texts import largest_unlisted
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from tests.support.estimators.simulation import generator, zipf_counts
 from tests.support.messages import PinMessages
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.bloom import decode
-from estimators.decoding.design import bloom_design
-from estimators.frequency.estimate import QUANTILE_975
-from estimators.mechanisms.rappor import Rappor
-from estimators.rollup.rappor import roll_up_rappor
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.rollup.rappor import roll_up_rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
 pytestmark = pytest.mark.slow

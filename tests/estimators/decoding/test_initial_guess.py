@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.design import bloom_design
-from estimators.decoding.initial_guess import first_guess
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.decoding.initial_guess import first_guess
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
 MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)

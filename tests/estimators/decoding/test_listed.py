@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bench.estimators.growth.prefix_reports import tree_counts
-from estimators.decoding.hashed.listed import decode_listed
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
-from estimators.rollup.hashed import roll_up_tree
+from deniable.estimators.decoding.hashed.listed import decode_listed
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from deniable.estimators.rollup.hashed import roll_up_tree
 from tests.support.estimators.simulation import generator
 from tests.support.messages import PinMessages
 

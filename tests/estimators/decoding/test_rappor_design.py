@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from estimators.decoding.design import (
+from deniable.estimators.decoding.design import (
     bloom_design,
     design_of_positions,
     one_block_per_cohort,
     weighted_gram,
 )
-from estimators.mechanisms.hashing.bloom_filter import bloom_positions, bloom_rows
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_positions, bloom_rows
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator
 
 WORDS = ["apple", "banana", "Zürich", ""]

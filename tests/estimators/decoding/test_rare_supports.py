@@ -6,16 +6,16 @@ from scipy.special import erfc, gammaln
 
 from bench.estimators.growth.prefix_reports import tree_counts
 from bench.estimators.populations import buckets_of, fixed_counts
-from estimators.decoding.hashed.collisions import collisions_in, error_of_fixed
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.listed import decode_listed
-from estimators.decoding.hashed.support_test import SupportTest
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.rollup.hashed import roll_up_hashed
+from deniable.estimators.decoding.hashed.collisions import collisions_in, error_of_fixed
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.decoding.hashed.listed import decode_listed
+from deniable.estimators.decoding.hashed.support_test import SupportTest
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.rollup.hashed import roll_up_hashed
 from tests.support.estimators.simulation import generator
 
 ABSENT = [f"absent {number}" for number in range(1000)]

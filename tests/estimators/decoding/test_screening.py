@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.sparse import hstack
 
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.bloom import decode, decode_design
-from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.equations.least_squares import solve, solve_extra_columns
-from estimators.decoding.screening import most_columns, screen
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.bloom import decode, decode_design
+from deniable.estimators.decoding.design import bloom_design, even_column
+from deniable.estimators.decoding.equations.least_squares import solve, solve_extra_columns
+from deniable.estimators.decoding.screening import most_columns, screen
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
@@ -38,7 +38,7 @@ def test_frequent_candidates_are_found_among_thousands():
 
 def test_at_most_most_columns_are_chosen(monkeypatch):
     """With ten places, ten of 20 words with 2.5 to 7.5 % are chosen, including the five most frequent."""
-    monkeypatch.setattr("estimators.decoding.screening.MOST_COLUMNS", 10)
+    monkeypatch.setattr("deniable.estimators.decoding.screening.MOST_COLUMNS", 10)
     words = [f"word-{i}" for i in range(1_000)]
     counts = BitCounts(
         *rappor_counts(generator(2), np.linspace(2e7, 6e7, 20, dtype=int), words[:20], DEMO), DEMO
@@ -144,9 +144,9 @@ def test_without_background_other_is_not_reported():
 LARGE = """
 import resource, time
 import numpy as np
-from estimators.mechanisms.rappor import Rappor
-from estimators.decoding.bloom import decode
-from estimators.decoding.design import bloom_design
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.design import bloom_design
 
 rng = np.random.default_rng(1)
 mechanism = Rappor.from_probabilities(128, 2, 64, 0.25, 0.35, 0.65)

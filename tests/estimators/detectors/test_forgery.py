@@ -7,7 +7,7 @@ and that of a likelihood ratio by a fifth more.
 import numpy as np
 import pytest
 
-from estimators.detectors.forgery import (
+from deniable.estimators.detectors.forgery import (
     LEAST_EXPECTED,
     change_p_value,
     change_p_values,
@@ -15,9 +15,9 @@ from estimators.detectors.forgery import (
     impossible_p_values,
     popcount_p_value,
 )
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.messages import PinMessages
 
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import zipf_shares
-from estimators.detectors.share_changes import DetectedChange, ShareChangeDetector, _is_kept
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.detectors.share_changes import DetectedChange, ShareChangeDetector, _is_kept
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
 
 REPORTS = 10_000
 Found = list[tuple[int, DetectedChange]]

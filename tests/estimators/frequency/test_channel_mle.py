@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.channel_mle import channel_mle
-from estimators.frequency.ibu import ibu_of_channel
-from estimators.frequency.krr import mle
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.channel_mle import channel_mle
+from deniable.estimators.frequency.ibu import ibu_of_channel
+from deniable.estimators.frequency.krr import mle
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from estimators.frequency.intervals.confidence_sequence import (
+from deniable.estimators.frequency.intervals.confidence_sequence import (
     NORMAL,
     ReportSteps,
     mean_over_windows,
@@ -14,8 +14,8 @@ from estimators.frequency.intervals.confidence_sequence import (
     sequence_of_parts,
     sequence_of_totals,
 )
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
 
 RUNS, WINDOWS = 2000, 300
 ERRORS = np.full((WINDOWS, RUNS), 0.01)

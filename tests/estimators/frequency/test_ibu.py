@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu, ibu_of_channel
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.ibu import ITERATIONS, TOLERANCE, ibu, ibu_of_channel
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.messages import PinMessages
 
 HALF = KRR(4, 1 << 63)  # p = 1/2, q = 1/6

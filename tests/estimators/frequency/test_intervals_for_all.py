@@ -7,14 +7,14 @@ import pytest
 from scipy.special import ndtr
 
 from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
-from estimators.decoding.hot.decode import decode_hot
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.intervals.acceptance import level_for_all, quantile_of
-from estimators.frequency.intervals.for_all import shown_intervals
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.krr import estimate
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.intervals.acceptance import level_for_all, quantile_of
+from deniable.estimators.frequency.intervals.for_all import shown_intervals
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.krr import estimate
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 RUNS, FEWER = 2000, 150
 

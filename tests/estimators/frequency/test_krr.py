@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.ibu import ibu
-from estimators.frequency.krr import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
-from estimators.mechanisms.krr import KRR, WORDS
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.frequency.ibu import ibu
+from deniable.estimators.frequency.krr import ESTIMATORS, estimate, inv, inv_n, inv_p, mle, std_error
+from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS

@@ -5,9 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from estimators.frequency.number import LEVELS, estimate_number, neighbour_weights, quantile, unbiased_mean
-from estimators.frequency.numbers.smoothed_em import report_rates
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.number import (
+    LEVELS,
+    estimate_number,
+    neighbour_weights,
+    quantile,
+    unbiased_mean,
+)
+from deniable.estimators.frequency.numbers.smoothed_em import report_rates
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 UNIT = SquareWave.from_epsilon(0, 1, 256, 1)
 REPORTS = 100_000

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from estimators.frequency.number import (
+from deniable.estimators.frequency.number import (
     estimate_number,
     expected_median_error,
     expected_median_interval,
     unbiased_mean,
 )
-from estimators.mechanisms.square_wave import LARGEST_STEPS, SquareWave
+from deniable.estimators.mechanisms.square_wave import LARGEST_STEPS, SquareWave
 
 LARGEST_COUNT = 2**40
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 16.0)
@@ -97,6 +97,6 @@ def test_counts_whose_equations_are_singular_have_intervals(monkeypatch):
     mechanism = SquareWave.from_epsilon(0.0, 1.0, 16, 1.0)
     counts = np.full(mechanism.width, 10_000, np.int64)
     usual = estimate_number(counts, mechanism).quantiles[4]
-    monkeypatch.setattr("estimators.frequency.numbers.quantiles.chi_square_loss", singular)
+    monkeypatch.setattr("deniable.estimators.frequency.numbers.quantiles.chi_square_loss", singular)
     found = estimate_number(counts, mechanism).quantiles[4]
     assert found.low <= usual.low < usual.high <= found.high

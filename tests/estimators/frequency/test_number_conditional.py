@@ -7,8 +7,8 @@ has 40 runs: below .88 in .05 of the seeds; .62 is not in 4e-4, .75 in .03.
 import numpy as np
 import pytest
 
-from estimators.frequency.number import LEVELS, estimate_number, neighbour_weights
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.number import LEVELS, estimate_number, neighbour_weights
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 64
 RUNS, FEW_RUNS, MANY_RUNS = 100, 40, 600

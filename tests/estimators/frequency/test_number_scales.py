@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.number import estimate_number, quantile, unbiased_mean
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.number import estimate_number, quantile, unbiased_mean
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 STEPS = 16
 UNIT = SquareWave.from_epsilon(0, 1, STEPS, 1)

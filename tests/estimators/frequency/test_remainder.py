@@ -5,19 +5,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from estimators.frequency import remainder
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.remainder import (
+from deniable.estimators.frequency import remainder
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.remainder import (
     Rest,
     rest_of_bits,
     rest_of_candidates,
     rest_of_hashed,
     rest_of_symmetric,
 )
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.simulation import generator, zipf_counts
 from tests.support.messages import PinMessages
 

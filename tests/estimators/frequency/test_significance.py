@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.frequency.estimate import shown_interval
-from estimators.frequency.significance import benjamini_hochberg, binomial_tail, normal_tail
+from deniable.estimators.frequency.estimate import shown_interval
+from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail, normal_tail
 
 
 def exact_tail(count: int, trials: int, probability: Fraction) -> Fraction:

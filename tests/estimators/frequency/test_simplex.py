@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.simplex import minimize_quadratic, project_to_simplex
+from deniable.estimators.frequency.simplex import minimize_quadratic, project_to_simplex
 from tests.support.estimators.simulation import generator
 
 

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.hashed.decode import decode_hashed
-from estimators.decoding.hashed.listed import decode_listed
-from estimators.decoding.hot.decode import decode_hot
-from estimators.frequency import krr
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.decoding.hashed.decode import decode_hashed
+from deniable.estimators.decoding.hashed.listed import decode_listed
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.frequency import krr
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 
 def test_unbiased_shares_of_expected_counts_are_the_truth() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.hashing.bloom_filter import bloom_positions, bloom_rows
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_positions, bloom_rows
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.messages import PinMessages
 
 SMALL = Rappor.from_probabilities(16, 2, 4, 0.5, 0.5, 0.75)

@@ -8,7 +8,12 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.directed_rounding import exp_below, log_above, rounded_up, rounded_up_short
+from deniable.estimators.mechanisms.directed_rounding import (
+    exp_below,
+    log_above,
+    rounded_up,
+    rounded_up_short,
+)
 from tests.support.messages import PinMessages
 
 

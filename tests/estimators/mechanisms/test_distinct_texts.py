@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.hashing.distinct_texts import numbered
+from deniable.estimators.mechanisms.hashing.distinct_texts import numbered
 
 
 @given(st.lists(st.text(max_size=3)))

@@ -7,9 +7,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from estimators.mechanisms.hashing.function_block import FunctionBlock, block_of
-from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.function_block import FunctionBlock, block_of
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 
 FINGERPRINT = 0x0123456789ABCDEF
 FALSE_ALARM = 1e-6

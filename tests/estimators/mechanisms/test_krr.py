@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.messages import PinMessages
 
 WORDS = 1 << 64

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.hashing.function_block import block_of, is_prime
-from estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
-from estimators.mechanisms.krr import WORDS, rarest
+from deniable.estimators.mechanisms.hashing.function_block import block_of, is_prime
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
+from deniable.estimators.mechanisms.krr import WORDS, rarest
 from tests.estimators.mechanisms.test_longitudinal_krr import exact_channel, within
 from tests.support.messages import PinMessages
 

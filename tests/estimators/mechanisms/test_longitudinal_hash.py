@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR, WORDS
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.estimators.mechanisms.test_longitudinal_krr import exact_channel, within
 from tests.support.estimators.simulation import generator
 from tests.support.messages import PinMessages

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.messages import PinMessages
 
 WORDS = 1 << 64

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from estimators.mechanisms.hashing.hash_functions import HashFunctions
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from tests.support.messages import PinMessages
 
 TREE = PrefixTree.from_epsilon((2, 4, 5), 2.0, 160)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_bits import TwoStepBits
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
 

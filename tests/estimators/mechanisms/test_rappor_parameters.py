@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.rappor_parameters import choose_thresholds
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
 from tests.support.messages import PinMessages
 
 

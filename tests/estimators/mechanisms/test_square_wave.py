@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.square_wave import LARGEST_STEPS, SquareWave, best_half_width
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.square_wave import LARGEST_STEPS, SquareWave, best_half_width
 from tests.estimators.mechanisms.test_krr import within
 from tests.support.messages import PinMessages
 

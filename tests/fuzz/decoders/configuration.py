@@ -4,7 +4,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from deploy.config.file import CollectionFileError, load
+from deniable.config.file import CollectionFileError, load
 from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY, RAPPOR_ENTRY, WHOLE
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))

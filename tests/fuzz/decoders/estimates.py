@@ -7,15 +7,15 @@ import msgspec
 from prometheus_client import generate_latest
 from rich.console import Console
 
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
-from aggregator.views.backfill import Backfill
-from aggregator.views.estimate_history import EstimateHistory, point_of
-from aggregator.views.latest_estimates import LatestEstimates
-from aggregator.web.page_events import PageFeed
-from deploy.query.inspection.records import fields_of, line_of
-from deploy.query.inspection.rows import Inspection
-from deploy.query.watch import EveryEstimate, table_of
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate, encode_estimate
+from deniable.aggregator.views.backfill import Backfill
+from deniable.aggregator.views.estimate_history import EstimateHistory, point_of
+from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.aggregator.web.page_events import PageFeed
+from deniable.deploy.query.inspection.records import fields_of, line_of
+from deniable.deploy.query.inspection.rows import Inspection
+from deniable.deploy.query.watch import EveryEstimate, table_of
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, changed, estimate_of
 
 INSPECTIONS = [Inspection(COLLECTIONS, payload=payload) for payload in (False, True)]

@@ -12,19 +12,19 @@ import socket
 import threading
 from urllib.parse import quote
 
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import Joined, WindowsReading
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.topics.names import Topics
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.web import past_windows
-from aggregator.web.comparison_api import Comparer, Comparisons
-from aggregator.web.past_windows import PastWindows
-from aggregator.web.rollup_api import RollUps
-from aggregator.web.server import WebServer
-from analysis.comparison import check_comparable, compare_joined
-from estimators.collection import Collection
-from producers.transport.cluster import Cluster
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import Joined, WindowsReading
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.web import past_windows
+from deniable.aggregator.web.comparison_api import Comparer, Comparisons
+from deniable.aggregator.web.past_windows import PastWindows
+from deniable.aggregator.web.rollup_api import RollUps
+from deniable.aggregator.web.server import WebServer
+from deniable.analysis.comparison import check_comparable, compare_joined
+from deniable.cluster.cluster import Cluster
+from deniable.estimators.collection import Collection
+from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, T0, estimate_of
 
 ANSWER_SECONDS = 10

@@ -6,17 +6,17 @@ read. Lines may be of LONGEST_LINE bytes: here of few, so that longer ones, whic
 
 from collections.abc import Iterator
 
-from deploy.produce.input import batches as feed
-from deploy.produce.input import csv_records
-from deploy.produce.input import lines as input_lines
-from deploy.produce.input.batches import InputBatches
-from deploy.produce.input.resume import Place
-from deploy.produce.input.source import FeedError
-from deploy.produce.input.values import value_reader
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.deploy.produce.input import batches as feed
+from deniable.deploy.produce.input import csv_records
+from deniable.deploy.produce.input import lines as input_lines
+from deniable.deploy.produce.input.batches import InputBatches
+from deniable.deploy.produce.input.resume import Place
+from deniable.deploy.produce.input.source import FeedError
+from deniable.deploy.produce.input.values import value_reader
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 LONGEST_LINE = 64
 COLLECTIONS = [

@@ -10,14 +10,14 @@ from contextlib import suppress
 
 from crc32c import crc32c
 
-from aggregator.ledger.acceptance import REASONS, Rejection
-from aggregator.ledger.ledger import Ledger
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers import wire
+from deniable.aggregator.ledger.acceptance import REASONS, Rejection
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.protocol import wire
 from tests.support.paths import VECTORS
 
 EXPECTED = json.loads((VECTORS / "wire.json").read_text())

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 from crc32c import crc32c
 
-from producers.transport.uploads.frame import decode_frame, upload_bounds
-from producers.transport.uploads.upload import CRC_BYTES, UploadError, decode_upload
-from relay.columns import decode_columns
-from relay.control import ControlError, encode_marker, encode_settings, is_control, read_control
-from relay.fold import Fold, Start
-from relay.service.outcomes import OutcomeRecord, OutcomeRecordError, RejectedGroups, decode_outcomes
+from deniable.protocol.uploads.frame import decode_frame, upload_bounds
+from deniable.protocol.uploads.upload import CRC_BYTES, UploadError, decode_upload
+from deniable.relay.columns import decode_columns
+from deniable.relay.control import ControlError, encode_marker, encode_settings, is_control, read_control
+from deniable.relay.fold import Fold, Start
+from deniable.relay.service.outcomes import OutcomeRecord, OutcomeRecordError, RejectedGroups, decode_outcomes
 from tests.support.relay.logs import KEYS, LONG, PARTITION, SHORT, RandomLog, settings_of
 
 SETTINGS = encode_settings(KEYS, PARTITION, settings_of(SHORT, LONG))

@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.estimation.estimator import Estimator
-from aggregator.estimation.lost_windows import LostWindows
-from aggregator.history.periods import Period
-from aggregator.history.window_reader import WindowsReading
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.row_values import RowError
-from aggregator.ledger.terms import terms_of
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records import final_window
-from aggregator.records.estimate import decode_estimate, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from deploy.query.inspection.records import fields_of, line_of
-from deploy.query.inspection.rows import Inspection
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.window_reader import WindowsReading
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.row_values import RowError
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records import final_window
+from deniable.aggregator.records.estimate import decode_estimate, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.query.inspection.records import fields_of, line_of
+from deniable.deploy.query.inspection.rows import Inspection
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PLACE, T0, counts_of, record_of
 
 BETWEEN = b"\xff--\xff"

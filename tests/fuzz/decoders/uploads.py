@@ -11,17 +11,17 @@ from collections import Counter
 
 from crc32c import crc32c
 
-from edge.collection_list import CollectionList
-from edge.intake.acceptance import CheckedUpload, check_upload
-from edge.intake.rate_limits import RateLimits
-from edge.metrics.counters import EdgeCounters
-from edge.web.connection import HttpConnection
-from edge.web.origins import AllowedOrigins
-from edge.web.requests import EdgePages, RequestHandler
-from edge.web.service import HttpService
-from producers.transport.uploads.frame import decode_frame, encode_frame
-from producers.transport.uploads.upload import UploadError, decode_upload, encode_upload
-from producers.wire import GROUP_REASONS as REASONS
+from deniable.edge.collection_list import CollectionList
+from deniable.edge.intake.acceptance import CheckedUpload, check_upload
+from deniable.edge.intake.rate_limits import RateLimits
+from deniable.edge.metrics.counters import EdgeCounters
+from deniable.edge.web.connection import HttpConnection
+from deniable.edge.web.origins import AllowedOrigins
+from deniable.edge.web.requests import EdgePages, RequestHandler
+from deniable.edge.web.service import HttpService
+from deniable.protocol.uploads.frame import decode_frame, encode_frame
+from deniable.protocol.uploads.upload import UploadError, decode_upload, encode_upload
+from deniable.protocol.wire import GROUP_REASONS as REASONS
 from tests.support.edge.uploads import BITS, LARGE, SMALL, TERMS, group, post, upload
 from tests.support.paths import VECTORS
 

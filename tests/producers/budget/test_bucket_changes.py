@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.charging import SHOWN, hold_buckets
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import STORE_NAME, Secret, load_secret
-from producers.responders.factory import responder_of
-from producers.storage.store import StoreError
-from producers.wire import buckets as reported
-from producers.wire import decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.producers.budget.charging import SHOWN, hold_buckets
+from deniable.producers.randomization.randomness import Keystream
+from deniable.producers.responders.factory import responder_of
+from deniable.producers.storage.store import StoreError
+from deniable.protocol.secrets.secret import STORE_NAME, Secret, load_secret
+from deniable.protocol.wire import buckets as reported
+from deniable.protocol.wire import decode
 from tests.support.producers.charges import DAY, NOON, Charges, PostgresCharges, clients_of, window_of
 
 MECHANISM = LongitudinalHash.from_epsilons(2.0, 1.0, None, 7)

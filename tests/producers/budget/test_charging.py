@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from producers.budget.charging import OPEN, ClientRows, horizons
-from producers.budget.client_balance import CLIENT_BALANCE
+from deniable.producers.budget.charging import OPEN, ClientRows, horizons
+from deniable.producers.budget.client_balance import CLIENT_BALANCE
 from tests.support.producers.charges import DAY, NOON, Charges, allowance, window_of
 
 YEAR = 365 * DAY

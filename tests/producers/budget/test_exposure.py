@@ -7,17 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from estimators.accounting.accountant import costs
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import UNLIMITED, Allowance, Budget
-from producers.budget.exposure import STEPS, exposure, rounded_up
-from producers.budget.lateness import CLOCK_SECONDS, untimely
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.spending import Spending
-from producers.storage.store import Store
-from producers.wire import EARLY_SECONDS
+from deniable.config.settings.allowance import UNLIMITED, Allowance, Budget
+from deniable.estimators.accounting.accountant import costs
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.budget.exposure import STEPS, exposure, rounded_up
+from deniable.producers.budget.lateness import CLOCK_SECONDS, untimely
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.spending import Spending
+from deniable.producers.storage.store import Store
+from deniable.protocol.wire import EARLY_SECONDS
 
 DAY = 86_400
 NOON = 20_000 * DAY + DAY // 2

@@ -5,16 +5,16 @@ from functools import partial
 
 import pytest
 
-from deploy.offline.check_facts import facts_of
-from edge.collection_list import collection_list
-from edge.signing_key import SigningKey, parse_signing_key
-from estimators.collection import Collection
-from estimators.mechanisms.directed_rounding import exp_above, exp_below
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import UNLIMITED, Allowance, Budget
+from deniable.config.settings.allowance import UNLIMITED, Allowance, Budget
+from deniable.deploy.offline.check_facts import facts_of
+from deniable.edge.collection_list import collection_list
+from deniable.edge.signing_key import SigningKey, parse_signing_key
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.directed_rounding import exp_above, exp_below
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.edge.test_collection_list import VECTOR
 from tests.support.messages import PinMessages
 

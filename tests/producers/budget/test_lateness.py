@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger.acceptance import Acceptance, Rejection
-from aggregator.ledger.terms import terms_of
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.lateness import CLOCK_SECONDS, untimely
-from producers.wire import EARLY_SECONDS, KRR_NUMBER, Pack, encode
+from deniable.aggregator.ledger.acceptance import Acceptance, Rejection
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.lateness import CLOCK_SECONDS, untimely
+from deniable.protocol.wire import EARLY_SECONDS, KRR_NUMBER, Pack, encode
 
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0), window_seconds=60, grace_seconds=30)
 NOW = 1_800_000_000

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import LEVELS, UNLIMITED, Allowance, Budget
-from producers.budget.client_balance import CLIENT_BALANCE
-from producers.budget.limits import CollectionLimits, UnknownLimitError
+from deniable.config.settings.allowance import LEVELS, UNLIMITED, Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.client_balance import CLIENT_BALANCE
+from deniable.producers.budget.limits import CollectionLimits, UnknownLimitError
 from tests.support.messages import PinMessages
 
 ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 100))

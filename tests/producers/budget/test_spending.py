@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget.charging import OPEN
-from producers.budget.client_balance import CLIENT_BALANCE
-from producers.storage.store import LOG_BYTES, StoreError
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.budget.charging import OPEN
+from deniable.producers.budget.client_balance import CLIENT_BALANCE
+from deniable.producers.storage.store import LOG_BYTES, StoreError
 from tests.support.producers.charges import (
     ALLOWANCES,
     DAY,

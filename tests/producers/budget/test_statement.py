@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.directed_rounding import sum_above
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.spending import Spending
-from producers.budget.statement import Spent, Statements, total
-from producers.config import ProducerConfig
-from producers.randomization.prf import ClientKeys
-from producers.randomization.secret import SecretError, load_secret
-from producers.storage.store import Store, StoreError, check_identity
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.directed_rounding import sum_above
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.spending import Spending
+from deniable.producers.budget.statement import Spent, Statements, total
+from deniable.producers.config import ProducerConfig
+from deniable.producers.randomization.prf import ClientKeys
+from deniable.producers.storage.store import Store, StoreError, check_identity
+from deniable.protocol.secrets.secret import SecretError, load_secret
 from tests.support.messages import PinMessages
 
 NOW = 1_700_000_000

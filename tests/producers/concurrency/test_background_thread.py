@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from producers.concurrency.background_thread import Background
+from deniable.producers.concurrency.background_thread import Background
 from tests.support.messages import PinMessages
 
 

@@ -14,13 +14,13 @@ PRELUDE = """
 import json, os, pathlib, subprocess, sys, threading, time
 sys.path.insert(0, sys.argv[2])
 from tests.support.producers.fake_kafka import FakeKafka
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.pipeline import storing_thread
-from producers.budget.allowance import Allowance
-from producers.producer import Producer
-from producers.config import ProducerConfig
-from producers.wire import decode
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.pipeline import storing_thread
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.producer import Producer
+from deniable.producers.config import ProducerConfig
+from deniable.protocol.wire import decode
 
 kafka = FakeKafka(acknowledges=True)
 storing_thread.connect = lambda *where: kafka.connect(*where)
@@ -138,8 +138,8 @@ def test_fork_does_not_wait_for_a_locked_store(tmp_path):
 
 
 BUSY = """
-from producers.storage.store import Store, StoreError
-from producers.pipeline.transactions import StoreTransactions
+from deniable.producers.storage.store import Store, StoreError
+from deniable.producers.pipeline.transactions import StoreTransactions
 
 hangs, going_on, run_transactions = threading.Event(), threading.Event(), StoreTransactions.run
 
@@ -193,3 +193,33 @@ producer.close()
 def test_child_without_reports_closes_at_once(tmp_path):
     done = run(UNUSED, tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+IMPORT = """
+import os, pathlib, sys, threading, time
+sys.path[:0] = sys.argv[1:]
+from deniable.producers.concurrency.fork_hooks import import_in_thread
+
+begun = pathlib.Path(sys.argv[1], "begun")
+thread = threading.Thread(target=import_in_thread, args=("slow",))
+thread.start()
+while not begun.exists():
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    import slow
+    os._exit(slow.DONE)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_waits_for_an_import_of_a_thread(tmp_path):
+    """Without that the child waits for ever for the thread, which it has not, or finds half a module."""
+    slow = (
+        "import pathlib, time\npathlib.Path(__file__).with_name('begun').touch()\ntime.sleep(0.3)\nDONE = 7\n"
+    )
+    (tmp_path / "slow.py").write_text(slow)
+    command = [sys.executable, "-c", IMPORT, str(tmp_path), str(REPOSITORY)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "7\n"

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
+from deniable.producers.concurrency.synchronization import Latch, TimeBudget, WakeUp
 
 
 def test_several_notifications_count_once():

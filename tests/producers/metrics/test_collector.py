@@ -2,10 +2,10 @@
 
 from prometheus_client import CollectorRegistry
 
-from producers.budget import charging
-from producers.metrics import counters, definitions
-from producers.metrics.collector import ProducerMetrics
-from producers.metrics.counters import Backlog, Receipt, ReportTotals
+from deniable.producers.budget import charging
+from deniable.producers.metrics import counters, definitions
+from deniable.producers.metrics.collector import ProducerMetrics
+from deniable.producers.metrics.counters import Backlog, Receipt, ReportTotals
 
 
 def test_receipts_add_up():

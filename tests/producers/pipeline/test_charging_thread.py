@@ -6,18 +6,18 @@ from itertools import chain
 
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.postgres import budgets
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.connection import AwayError
-from producers.budget.postgres.database import BudgetDatabase
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.randomization.secret import SecretError
-from producers.storage.store import StoreError
-from producers.wire import decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.postgres import budgets
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.postgres.connection import AwayError
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.storage.store import StoreError
+from deniable.protocol.secrets.secret import SecretError
+from deniable.protocol.wire import decode
 from tests.support.brokers.log_lines import messages
 from tests.support.processes import wait_until
 from tests.support.producers.postgres_server import postgres_server

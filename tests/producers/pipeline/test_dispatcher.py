@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from producers.errors import DeliveryError, HopelessError
-from producers.metrics.counters import ReportTotals
-from producers.pipeline.dispatcher import Dispatch
-from producers.pipeline.stored_packs import ToKafka
-from producers.storage.lane_locks import claim_lane
-from producers.storage.outbox import Outbox
-from producers.storage.store import Store
-from producers.transport.sender import Outcome
-from producers.wire import KRR_NUMBER, MAX_RECORD_BYTES, Pack, encode
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.dispatcher import Dispatch
+from deniable.producers.pipeline.stored_packs import ToKafka
+from deniable.producers.storage.lane_locks import claim_lane
+from deniable.producers.storage.outbox import Outbox
+from deniable.producers.storage.store import Store
+from deniable.producers.transport.packs import Outcome
+from deniable.protocol.wire import KRR_NUMBER, MAX_RECORD_BYTES, Pack, encode
 from tests.support.brokers.log_lines import logged, messages
 from tests.support.messages import PinMessages
 from tests.support.producers.questions import LATENCY

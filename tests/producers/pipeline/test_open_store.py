@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.local_budgets import LocalBudgets
-from producers.concurrency.clock import Clock
-from producers.config import ProducerConfig
-from producers.pipeline import open_store
-from producers.pipeline.open_store import StoreHandle
-from producers.randomization.secret import Secret
-from producers.storage.store import Store
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.config import ProducerConfig
+from deniable.producers.pipeline import open_store
+from deniable.producers.pipeline.open_store import StoreHandle
+from deniable.producers.storage.store import Store
+from deniable.protocol.secrets.secret import Secret
 
 NOW = 1_700_000_000
 ALLOWANCE = Allowance(Collection("answers", KRR.from_epsilon(100, 1.0)), Budget(8.0, 1e-6, 86_400))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.pipeline.packer import BufferKey, Packer, seal
-from producers.wire import MAX_RECORD_BYTES, bit_rows, buckets, decode, encode
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.pipeline.packer import BufferKey, Packer, seal
+from deniable.protocol.wire import MAX_RECORD_BYTES, bit_rows, buckets, decode, encode
 from tests.support.producers.sources import RepeatableWords
 
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))

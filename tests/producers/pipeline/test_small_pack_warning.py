@@ -1,6 +1,6 @@
 """A warning about small packs, checked once a minute, repeated once an hour."""
 
-from producers.pipeline.small_pack_warning import SmallPacks
+from deniable.producers.pipeline.small_pack_warning import SmallPacks
 from tests.support.brokers.log_lines import messages
 from tests.support.messages import PinMessages
 

@@ -7,22 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance
-from producers.budget.limits import CollectionLimits, UnknownLimitError
-from producers.budget.spending import Spending
-from producers.concurrency.clock import Clock
-from producers.concurrency.synchronization import Latch
-from producers.config import ProducerConfig
-from producers.metrics.counters import Receipt, ReportTotals
-from producers.pipeline import storing_thread
-from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.storing_thread import StoringThread
-from producers.pipeline.transactions import StoreTransactions
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import Secret
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.limits import CollectionLimits, UnknownLimitError
+from deniable.producers.budget.spending import Spending
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.concurrency.synchronization import Latch
+from deniable.producers.config import ProducerConfig
+from deniable.producers.metrics.counters import Receipt, ReportTotals
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.storing_thread import StoringThread
+from deniable.producers.pipeline.transactions import StoreTransactions
+from deniable.producers.randomization.randomness import Keystream
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.fake_kafka import FakeKafka
 
 LATENCY = Collection("latency", KRR.from_epsilon(100, 1.0))

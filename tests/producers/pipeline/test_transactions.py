@@ -8,30 +8,30 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.limits import UnknownLimitError
-from producers.concurrency.clock import Clock
-from producers.config import ProducerConfig
-from producers.metrics.collector import ProducerMetrics
-from producers.metrics.counters import Receipt, ReportTotals
-from producers.pipeline.dispatcher import Dispatch
-from producers.pipeline.open_store import StoreHandle
-from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
-from producers.pipeline.recording.submissions import Randomization
-from producers.pipeline.stored_packs import ToKafka
-from producers.pipeline.transactions import StoreTransactions
-from producers.randomization.prf import ClientKeys
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
-from producers.storage.outbox import Outbox
-from producers.storage.store import BusyError, Store, StoreError
-from producers.transport.sender import Outcome
-from producers.wire import buckets, decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.budget.limits import UnknownLimitError
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.config import ProducerConfig
+from deniable.producers.metrics.collector import ProducerMetrics
+from deniable.producers.metrics.counters import Receipt, ReportTotals
+from deniable.producers.pipeline.dispatcher import Dispatch
+from deniable.producers.pipeline.open_store import StoreHandle
+from deniable.producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.producers.pipeline.stored_packs import ToKafka
+from deniable.producers.pipeline.transactions import StoreTransactions
+from deniable.producers.randomization.prf import ClientKeys
+from deniable.producers.responders.factory import responder_of
+from deniable.producers.storage.outbox import Outbox
+from deniable.producers.storage.store import BusyError, Store, StoreError
+from deniable.producers.transport.packs import Outcome
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import buckets, decode
 from tests.support.brokers.log_lines import logged, messages
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords

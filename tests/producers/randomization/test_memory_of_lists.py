@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.special import chdtri
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.sources import RepeatableWords
 
 SECRET = Secret(bytes(range(32)))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from estimators.mechanisms.hashing.bloom_filter import bloom_rows
-from estimators.mechanisms.rappor import Rappor
-from producers.randomization.permanent_responses import Memory, RepeatedWords
-from producers.randomization.randomizers import instantaneous, permanent
-from producers.randomization.secret import Secret
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.randomization.permanent_responses import Memory, RepeatedWords
+from deniable.producers.randomization.randomizers import instantaneous, permanent
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.sources import RepeatableWords, ScriptedWords
 
 BLOOM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)

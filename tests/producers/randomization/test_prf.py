@@ -6,8 +6,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.randomization.prf import ClientKeys, derive_key, encrypt, mac, mac_texts
-from producers.randomization.secret import Secret
+from deniable.producers.randomization.prf import ClientKeys, derive_key, encrypt, mac, mac_texts
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.sources import RepeatableWords
 
 KEY = bytes(range(16))

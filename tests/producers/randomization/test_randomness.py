@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.randomization import randomness
-from producers.randomization.order import random_order
-from producers.randomization.randomness import Keystream, below
+from deniable.producers.randomization import randomness
+from deniable.producers.randomization.randomness import Keystream, below
+from deniable.protocol.secrets.order import random_order
 
 
 def test_words_are_the_aes_ctr_keystream_little_endian(monkeypatch):
@@ -90,7 +90,7 @@ def test_no_word_without_a_key(monkeypatch):
 
 FORK = """
 import os, threading
-from producers.randomization.randomness import Keystream
+from deniable.producers.randomization.randomness import Keystream
 
 stream = Keystream()
 before = stream.words64(4).tobytes().hex()

@@ -10,24 +10,24 @@ import sys
 
 import pytest
 
-from producers.randomization import randomness
-from producers.randomization.randomness import Keystream
+from deniable.producers.randomization import randomness
+from deniable.producers.randomization.randomness import Keystream
 
 FORK = """
 import ctypes, os
 import numpy as np
-from deploy.produce.canary import draw
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.pipeline.packer import Packer
-from producers.randomization.order import random_order
-from producers.randomization.permanent_responses import Memory
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
+from deniable.deploy.produce.canary import draw
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.pipeline.packer import Packer
+from deniable.protocol.secrets.order import random_order
+from deniable.producers.randomization.permanent_responses import Memory
+from deniable.producers.randomization.randomness import Keystream
+from deniable.protocol.secrets.secret import Secret
+from deniable.producers.responders.factory import responder_of
 
 words, secret = Keystream(), Secret(bytes(32))
 numbers = Collection("c", KRR.from_epsilon(1000, 1.0))

@@ -9,20 +9,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.bloom_filter import bloom_rows
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.randomization.secret import Secret
-from producers.responders import batch
-from producers.responders.factory import responder_of
-from producers.wire import mechanism_number, report_bytes
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_rows
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.responders import batch
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import mechanism_number, report_bytes
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
-from producers.responders.pair import HotPairResponder
-from producers.responders.single_value import value_rule
-from producers.wire import RAPPOR_NUMBER, mechanism_number
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.producers.responders.factory import responder_of
+from deniable.producers.responders.pair import HotPairResponder
+from deniable.producers.responders.single_value import value_rule
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.wire import RAPPOR_NUMBER, mechanism_number
 from tests.support.producers.sources import RepeatableWords
 
 CARRIER, ORIGIN = Field("carrier", ("AA", "B6"), True), Field("origin", ("EWR", "JFK", "LGA"), False)

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
-from producers.responders.number import NumberResponder
-from producers.responders.validation import numbers
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.responders.number import NumberResponder
+from deniable.producers.responders.validation import numbers
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.matrix.pair import PairKRR
-from producers.randomization.randomizers import randomize_krr, randomize_pair
-from producers.responders.factory import responder_of
-from producers.responders.pair import PairResponder
-from producers.responders.single_value import value_rule
-from producers.wire import PAIR_NUMBER, mechanism_number
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.producers.randomization.randomizers import randomize_krr, randomize_pair
+from deniable.producers.responders.factory import responder_of
+from deniable.producers.responders.pair import PairResponder
+from deniable.producers.responders.single_value import value_rule
+from deniable.protocol.wire import PAIR_NUMBER, mechanism_number
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.responders.buckets import Buckets
-from producers.responders.validation import (
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.responders.buckets import Buckets
+from deniable.producers.responders.validation import (
     clients_of,
     different_texts,
     integers,
@@ -18,7 +18,7 @@ from producers.responders.validation import (
     texts,
     window_starts,
 )
-from producers.wire import MAX_WINDOW_START
+from deniable.protocol.wire import MAX_WINDOW_START
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import ScriptedWords
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from producers.storage.lane_locks import claim_lane, try_lane
-from producers.storage.store import StoreError
+from deniable.producers.storage.lane_locks import claim_lane, try_lane
+from deniable.producers.storage.store import StoreError
 from tests.support.messages import PinMessages
 
 HOLDER = (
-    "import sys, time; from pathlib import Path; from producers.storage.lane_locks import claim_lane\n"
+    "import sys, time; from pathlib import Path\n"
+    "from deniable.producers.storage.lane_locks import claim_lane\n"
     "lane = claim_lane(Path(sys.argv[1])); print(lane.number, flush=True); time.sleep(60)"
 )
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from producers.storage.lane_locks import claim_lane
-from producers.storage.outbox import (
+from deniable.producers.storage.lane_locks import claim_lane
+from deniable.producers.storage.outbox import (
     MIN_FREE_PAGES,
     OVERHEAD_BYTES,
     VACUUM_PAGES,
@@ -14,7 +14,7 @@ from producers.storage.outbox import (
     StoredBuffer,
     StoredPack,
 )
-from producers.storage.store import Store
+from deniable.producers.storage.store import Store
 from tests.support.messages import PinMessages
 
 NOW = 1_700_000_000.5

@@ -13,10 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from producers.randomization.secret import STORE_NAME
-from producers.storage.input_progress import InputProgress, forget_progress, get_progress, set_progress
-from producers.storage.lane_locks import claim_lane
-from producers.storage.store import PAGE_BYTES, Store, StoreError
+from deniable.producers.storage.input_progress import (
+    InputProgress,
+    forget_progress,
+    get_progress,
+    set_progress,
+)
+from deniable.producers.storage.lane_locks import claim_lane
+from deniable.producers.storage.store import PAGE_BYTES, Store, StoreError
+from deniable.protocol.secrets.secret import STORE_NAME
 from tests.support.messages import PinMessages
 
 PROGRESS = InputProgress(inode=7, bytes_done=1000, lines=10, digest=b"d" * 32)

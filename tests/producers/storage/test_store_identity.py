@@ -2,8 +2,8 @@
 
 import pytest
 
-from producers.randomization.secret import Secret
-from producers.storage.store import BusyError, Store, check_identity
+from deniable.producers.storage.store import BusyError, Store, check_identity
+from deniable.protocol.secrets.secret import Secret
 from tests.support.messages import PinMessages
 
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.concurrency.timing import ProducerTiming
-from producers.transport.agreement import Agreement, disagreements
-from producers.transport.cluster import Cluster
-from producers.transport.connection import Connection, connect
-from producers.transport.publication import encode_publication, publication_of
-from producers.transport.publication_reader import PublicationReader, UnreadableError
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.publication_reader import PublicationReader, UnreadableError
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.transport.agreement import Agreement, disagreements
+from deniable.producers.transport.connection import Connection, connect
+from deniable.protocol.publication import encode_publication, publication_of
 from tests.support.brokers.log_lines import messages
 from tests.support.producers.questions import CARRIER, LATENCY
 

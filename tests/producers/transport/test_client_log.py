@@ -69,7 +69,7 @@ def test_producer_adds_no_lines_of_kafka_to_the_log(broker: str, topic_prefix: s
 def test_broker_that_is_away_is_logged_by_us_alone(tmp_path: Path) -> None:
     output, ours, own = names_logged("127.0.0.1:9", "deniable-reports", tmp_path)
     assert "not delivered" in output
-    assert "producers.transport.sender" in ours
+    assert "deniable.producers.transport.sender" in ours
     assert of_kafka(ours) == set()
     assert of_kafka(own) != set()
 

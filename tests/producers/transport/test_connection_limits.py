@@ -10,13 +10,14 @@ from contextlib import suppress
 
 import pytest
 
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError
-from producers.transport import security
-from producers.transport.cluster import Cluster
-from producers.transport.connection import connect
-from producers.transport.security import Security
-from producers.transport.sender import Delivery, OutgoingPack
+from deniable.cluster import security
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.security import Security
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError
+from deniable.producers.transport.connection import connect
+from deniable.producers.transport.packs import OutgoingPack
+from deniable.producers.transport.sender import Delivery
 from tests.support.brokers.log_lines import logged
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.producers.fake_kafka import FakeKafka

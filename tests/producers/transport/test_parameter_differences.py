@@ -3,13 +3,13 @@
 from dataclasses import replace
 from functools import partial
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.transport.parameter_differences import differences
-from producers.transport.publication import publication_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.transport.parameter_differences import differences
+from deniable.protocol.publication import publication_of
 from tests.support.messages import PinMessages
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 

@@ -8,9 +8,10 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
 
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError, PartitionsError
-from producers.transport.sender import BYTES_IN_FLIGHT, Delivery, Outcome, OutgoingPack
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError, PartitionsError
+from deniable.producers.transport.packs import Outcome, OutgoingPack
+from deniable.producers.transport.sender import BYTES_IN_FLIGHT, Delivery
 from tests.support.brokers.log_lines import messages
 from tests.support.messages import PinMessages
 from tests.support.producers.fake_kafka import FakeKafka

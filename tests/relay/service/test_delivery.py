@@ -10,12 +10,12 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from producers.transport.cluster import Cluster
-from relay.fold import Start
-from relay.service import delivery as deliveries
-from relay.service.away import Away
-from relay.service.delivery import PackDelivery
-from relay.service.partition import PartitionRelay, Sendable
+from deniable.cluster.cluster import Cluster
+from deniable.relay.fold import Start
+from deniable.relay.service import delivery as deliveries
+from deniable.relay.service.away import Away
+from deniable.relay.service.delivery import PackDelivery
+from deniable.relay.service.partition import PartitionRelay, Sendable
 from tests.relay.service.test_outcomes import Stored
 from tests.support.messages import PinMessages
 from tests.support.relay.logs import KEYS, PARTITION

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from relay.control import encode_settings
-from relay.fold import Start
-from relay.recovery import NO_SETTINGS, Position
-from relay.service.opening import Opening, open_partition
+from deniable.relay.control import encode_settings
+from deniable.relay.fold import Start
+from deniable.relay.recovery import NO_SETTINGS, Position
+from deniable.relay.service.opening import Opening, open_partition
 from tests.support.messages import PinMessages
 from tests.support.relay.logs import KEYS, LONG, OTHER_KEYS, PARTITION, SHORT, settings_of
 

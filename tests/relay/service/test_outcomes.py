@@ -4,15 +4,15 @@ import itertools
 
 import pytest
 
-from relay.fold import Start
-from relay.service.outcomes import (
+from deniable.relay.fold import Start
+from deniable.relay.service.outcomes import (
     OutcomeRecord,
     OutcomeRecordError,
     RejectedGroups,
     decode_outcomes,
     totals,
 )
-from relay.service.partition import PartitionRelay
+from deniable.relay.service.partition import PartitionRelay
 from tests.support.messages import PinMessages
 from tests.support.relay.logs import KEYS, PARTITION, PARTITIONS, RandomLog
 
@@ -44,7 +44,7 @@ def outcomes_in(batches):
 
 
 def fold_start(log, position):
-    from relay.control import decode_control
+    from deniable.relay.control import decode_control
 
     if position.settings < 0:
         return Start(position.rewind)
@@ -86,7 +86,7 @@ def test_batches_sent_twice_have_the_same_records_under_the_same_keys(seed):
 
 @pytest.mark.slow
 def test_accepted_and_rejected_reports_are_those_of_all_uploads():
-    from relay.columns import decode_columns
+    from deniable.relay.columns import decode_columns
 
     log = RandomLog(5).grow(400)
     log.append(RandomLog(5).now_ms * 2, log.value(0))  # settings again, which end the last batch

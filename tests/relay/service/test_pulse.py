@@ -1,9 +1,10 @@
 """Which control records a relay appends, and when: clocks are given."""
 
-from relay.control import RESTATE_SECONDS, RelaySettings, decode_control, encode_settings
-from relay.fold import Fold, Start
-from relay.service.following import Following, following, names_of
-from relay.service.pulse import Pulse
+from deniable.protocol.uploads.frame import RESTATE_SECONDS
+from deniable.relay.control import RelaySettings, decode_control, encode_settings
+from deniable.relay.fold import Fold, Start
+from deniable.relay.service.following import Following, following, names_of
+from deniable.relay.service.pulse import Pulse
 from tests.support.relay.logs import BEGIN, KEYS, LATER, LONG, PARTITION, SHORT, RandomLog, settings_of
 
 OWN = settings_of(SHORT, LONG)

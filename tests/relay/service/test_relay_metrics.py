@@ -3,13 +3,13 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.honest import HonestShuffle
-from estimators.mechanisms.krr import KRR
-from relay.fold import Start
-from relay.service.metrics import RelayMetrics, ShuffledEpsilons
-from relay.service.partition import PartitionRelay
-from relay.windows import ClosedWindow
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.relay.fold import Start
+from deniable.relay.service.metrics import RelayMetrics, ShuffledEpsilons
+from deniable.relay.service.partition import PartitionRelay
+from deniable.relay.windows import ClosedWindow
 from tests.relay.service.test_outcomes import Stored
 from tests.support.relay.logs import KEYS, LONG, PARTITION, PARTITIONS, SHORT, RandomLog
 

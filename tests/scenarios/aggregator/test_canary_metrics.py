@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.estimation.estimator import Estimator
-from aggregator.estimation.lost_windows import LostWindows
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.terms import terms_of
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from estimators.canary import report_shares
-from estimators.canary_fit import alarm_threshold, chi_square
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.estimators.canary import report_shares
+from deniable.estimators.canary_fit import alarm_threshold, chi_square
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import FRUIT, PARTITIONS, T0, estimate_due, progress_row
 
 REPORTS = 1_000_000

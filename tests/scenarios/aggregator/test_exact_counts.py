@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from aggregator.deployment import Deployment
-from aggregator.maintenance.ledger_reader import ledger_rows, progress_in
-from deploy.cluster.deployment import deployment_of
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.maintenance.ledger_reader import ledger_rows, progress_in
+from deniable.deploy.cluster.deployment import deployment_of
 from tests.chaos.processes.collection_setup import configure
 from tests.chaos.processes.workers import Workers
 from tests.support.processes import wait_until

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from aggregator.estimation import estimator as estimator_module
-from aggregator.estimation.estimator import Estimator
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.row_values import Published
-from aggregator.partition.checkpoint import compose, take
-from aggregator.records.estimate import decode_estimate
-from aggregator.records.final_window import FinalWindow, decode_page, join_pages
-from aggregator.topics.transaction_batches import Outgoing
-from estimators.collection import Collection
+from deniable.aggregator.estimation import estimator as estimator_module
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.row_values import Published
+from deniable.aggregator.partition.checkpoint import compose, take
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.aggregator.records.final_window import FinalWindow, decode_page, join_pages
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.estimators.collection import Collection
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     FRUIT,

@@ -15,8 +15,8 @@ from uuid import uuid4
 import pytest
 
 import deniable
-from aggregator.topics.topic_reader import records_since
-from deploy.config.file import load
+from deniable.cluster.reading.topic_reader import records_since
+from deniable.config.file import load
 from tests.support.deployments import Deployment
 
 pytestmark = pytest.mark.broker

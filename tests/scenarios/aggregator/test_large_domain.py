@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.topics.partition_reader import RowReader
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.partition_reader import RowReader
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.topics.setup import create
 from tests.chaos.judging import stored
 from tests.chaos.judging.recount import recount
 from tests.chaos.judging.verdict import difference

@@ -12,12 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.ledger import pack_ids, row_keys, row_values
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.runs.run import Run
-from aggregator.partition.checkpoint import compose, take
-from producers import wire
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.ledger import pack_ids, row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.checkpoint import compose, take
+from deniable.protocol import wire
 from tests.support.aggregator.builders import (
     FRUIT,
     PLACE,

@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from aggregator.records.estimate import EstimateRecord, decode_estimate
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration
-from deploy.config.producer import producer_config
-from producers.producer import Producer
-from producers.transport.cluster import Cluster
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.topics.setup import create
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
 from tests.chaos.processes.collection_setup import write
 from tests.chaos.processes.workers import Workers
 from tests.support.processes import wait_until

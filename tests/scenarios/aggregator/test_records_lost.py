@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from deploy.cluster.deployment import deployment_of
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.deployment import deployment_of
 from tests.chaos.processes.collection_setup import configure
 from tests.chaos.processes.workers import Workers
 from tests.scenarios.aggregator.test_exact_counts import stored_positions

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.ledger.row_keys import Window
-from aggregator.records.final_window import Page, decode_page
-from deploy.cluster.topics.setup import create
-from deploy.config.file import Configuration
-from producers.transport.cluster import Cluster
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.records.final_window import Page, decode_page
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.topics.setup import create
 from tests.chaos.judging import stored
 from tests.chaos.judging.recount import Counted, recount
 from tests.chaos.load.packs import PackMaker

@@ -17,9 +17,9 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from aggregator.ledger import row_values
-from aggregator.records.estimate import encode_estimate
-from deploy.produce.input.batches import BATCH_LINES
+from deniable.aggregator.ledger import row_values
+from deniable.aggregator.records.estimate import encode_estimate
+from deniable.deploy.produce.input.batches import BATCH_LINES
 from tests.support.deploy.estimates import record
 from tests.support.deployments import Deployment
 from tests.support.paths import REPOSITORY

@@ -70,7 +70,7 @@ def test_unusable_folder_is_one_line(deployment: Deployment) -> None:
 def test_a_closed_stdin_is_reported(deployment: Deployment) -> None:
     deployment.create_topics()
     ended = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "deploy", *PRODUCE],
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "deniable", *PRODUCE],
         cwd=deployment.folder,
         capture_output=True,
         text=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.broker import Broker
-from deploy.services.aggregate.command import STOP_SECONDS, _print_failure
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.services.aggregate.command import STOP_SECONDS, _print_failure
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 

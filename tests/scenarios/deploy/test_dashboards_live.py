@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from deploy.broker.child_processes import last_lines
-from deploy.monitoring.dashboards.files import FOLDER
-from deploy.monitoring.dashboards.queries import EVERYTHING, queries
+from deniable.deploy.broker.child_processes import last_lines
+from deniable.deploy.monitoring.dashboards.files import FOLDER
+from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, queries
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
 from tests.support.deploy.short_demo import FLIGHTS
 from tests.support.paths import REPOSITORY

@@ -16,12 +16,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child, deniable_command, last_lines, spawn, stop
-from deploy.config.file import load
-from deploy.monitoring.dashboards.files import FOLDER
-from deploy.monitoring.dashboards.queries import queries
-from estimators.collection import Collection
+from deniable.config.file import load
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn, stop
+from deniable.deploy.monitoring.dashboards.files import FOLDER
+from deniable.deploy.monitoring.dashboards.queries import queries
+from deniable.estimators.collection import Collection
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
 from tests.support.edge.uploads import group, upload
 from tests.support.paths import REPOSITORY

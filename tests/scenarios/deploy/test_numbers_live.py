@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, start_http_server
 
-from aggregator.estimation.window_estimate import estimate, record_of
-from aggregator.metrics.definitions import EDGES_SHOWN
-from aggregator.metrics.estimate_metrics import EstimateMetrics
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.window_counts import WindowCounts
-from deploy.monitoring.dashboards.files import FOLDER
-from deploy.monitoring.dashboards.queries import EVERYTHING, queries
-from estimators.collection import Collection
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.estimation.window_estimate import estimate, record_of
+from deniable.aggregator.metrics.definitions import EDGES_SHOWN
+from deniable.aggregator.metrics.estimate_metrics import EstimateMetrics
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.monitoring.dashboards.files import FOLDER
+from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, queries
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
 from tests.support.processes import wait_until

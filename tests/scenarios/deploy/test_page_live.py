@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from aggregator.records.estimate import EstimateRecord, decode_estimate
-from deploy.broker.child_processes import signal_group
+from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
+from deniable.deploy.broker.child_processes import signal_group
 from tests.support.aggregator.browser import Watched, chromium, watched
 from tests.support.deployments import Deployment
 from tests.support.processes import new_port, wait_until

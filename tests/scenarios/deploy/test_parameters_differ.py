@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from producers.concurrency.timing import ProducerTiming
-from producers.producer import Producer
+from deniable.config.file import load
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 from tests.support.producers.topics import read

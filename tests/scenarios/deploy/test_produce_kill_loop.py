@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.broker import Broker
-from producers.wire import decode
+from deniable.deploy.broker.broker import Broker
+from deniable.protocol.wire import decode
 from tests.support.deployments import Deployment
 from tests.support.processes import Process, printed_seed, wait_until, write_order
 from tests.support.producers.topics import read

@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregator.metrics import definitions as of_workers
-from aggregator.metrics.change_metrics import FIGURES, MEAN_FIGURES
-from producers.metrics import definitions as of_producers
-from producers.metrics.metric import Metric, declared_in
+from deniable.aggregator.metrics import definitions as of_workers
+from deniable.aggregator.metrics.change_metrics import FIGURES, MEAN_FIGURES
+from deniable.producers.metrics import definitions as of_producers
+from deniable.protocol.metric import Metric, declared_in
 from tests.support.deployments import Deployment
 from tests.support.needed import missing
 from tests.support.processes import wait_until

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.child_processes import Child, last_lines, spawn, stop
+from deniable.deploy.broker.child_processes import Child, last_lines, spawn, stop
 from tests.support.deploy.terminal import Terminal
 from tests.support.paths import REPOSITORY
 from tests.support.processes import descendants, new_port, state_of, wait_until

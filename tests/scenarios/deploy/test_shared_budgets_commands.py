@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.randomization.secret import load_secret
+from deniable.protocol.secrets.secret import load_secret
 from tests.support.deployments import Deployment
 from tests.support.processes import wait_until
 from tests.support.producers.postgres_server import PostgresServer, postgres_server

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.randomization.randomizers import instantaneous, permanent
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.randomization.randomizers import instantaneous, permanent
 from tests.support.producers.audit.bits import bit_pair_bounds, group_bounds, loss_of_one_bit
 from tests.support.producers.audit.bounds import Bounds
 from tests.support.producers.audit.broken import (

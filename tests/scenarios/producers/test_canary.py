@@ -7,13 +7,13 @@ import pytest
 from kafka import KafkaConsumer
 from prometheus_client import generate_latest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.producer import Producer
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.producer import Producer
 from tests.support.producers.topics import make_topic, read
 
 VALUE = "canary-value-Zürich-7391"

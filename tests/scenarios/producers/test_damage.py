@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
 from tests.support.producers.questions import FREE
 
 NAME = FREE[0].collection.name

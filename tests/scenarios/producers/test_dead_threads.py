@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError
-from producers.metrics.counters import Receipt
-from producers.pipeline import storing_thread
-from producers.pipeline.dispatcher import Dispatch
-from producers.pipeline.transactions import StoreTransactions
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.pipeline.dispatcher import Dispatch
+from deniable.producers.pipeline.transactions import StoreTransactions
 
 CANARY = "canary-7391"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError
-from producers.producer import Producer
+from deniable.config.file import load
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
 from tests.support.deployments import Deployment
 from tests.support.edge.edge_site import EdgeSite, edge_site, sender_of
 from tests.support.processes import wait_until
@@ -104,9 +104,9 @@ KILLED = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from producers.producer import Producer
+from deniable.config.file import load
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
 config = producer_config(load(Path(sys.argv[1]), environment={}), block_milliseconds=60_000)
 producer = Producer(replace(config, pack_reports=20))
 while True:

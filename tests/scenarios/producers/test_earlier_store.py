@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from producers.budget.statement import Statements
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.producer import Producer
-from producers.randomization.secret import STORE_NAME
-from producers.wire import decode
+from deniable.config.file import load
+from deniable.producers.budget.statement import Statements
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
+from deniable.protocol.secrets.secret import STORE_NAME
+from deniable.protocol.wire import decode
 from tests.support.paths import REPOSITORY
 
 VECTOR = json.loads((REPOSITORY / "tests/support/vectors/store_v2.json").read_text(encoding="utf-8"))

@@ -10,17 +10,17 @@ from dataclasses import replace
 import pytest
 from kafka.errors import KafkaError
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError, MissingTopicError
-from producers.metrics.counters import Receipt
-from producers.producer import Producer
-from producers.transport.cluster import Cluster
-from producers.transport.connection import connect
-from producers.wire import bit_rows, decode, encode, partition_of
+from deniable.cluster.cluster import Cluster
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError, MissingTopicError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.producer import Producer
+from deniable.producers.transport.connection import connect
+from deniable.protocol.wire import bit_rows, decode, encode, partition_of
 from tests.support.producers.topics import make_topic, read
 
 PARTITIONS = 3
@@ -150,13 +150,13 @@ def test_absent_topic_fails_early_and_keeps_reports(broker, topic_prefix, config
 AWAY = """
 import sys, time
 from pathlib import Path
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.concurrency.timing import ProducerTiming
-from producers.budget.allowance import Allowance
-from producers.transport.connection import DeliveryError
-from producers.producer import Producer
-from producers.config import ProducerConfig
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.transport.connection import DeliveryError
+from deniable.producers.producer import Producer
+from deniable.producers.config import ProducerConfig
 
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 away = Producer(ProducerConfig(
@@ -198,11 +198,11 @@ def test_late_broker_gets_kept_reports(broker, topic, config, tmp_path):
 FORK = """
 import gc, os, sys
 from pathlib import Path
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance
-from producers.producer import Producer
-from producers.config import ProducerConfig
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.producer import Producer
+from deniable.producers.config import ProducerConfig
 
 carrier = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 producer = Producer(ProducerConfig(
@@ -239,7 +239,7 @@ def test_connection_is_closed_only_in_its_process(broker, topic, monkeypatch):
     """It is closed at once, whatever is in flight."""
     kafka = connect(Cluster(broker), topic, PARTITIONS, 10.0)
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("producers.transport.connection.os.getpid", lambda: 0)
+        elsewhere.setattr("deniable.producers.transport.connection.os.getpid", lambda: 0)
         kafka.close()
     kafka.send(topic, value=b"x", partition=0).get(timeout=120)
     kafka.send(topic, value=b"y", partition=0)

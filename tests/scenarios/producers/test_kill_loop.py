@@ -18,17 +18,17 @@ from pathlib import Path
 
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.statement import Statements
-from producers.config import ProducerConfig
-from producers.producer import Producer
-from producers.randomization.private_file import create_private
-from producers.randomization.secret import STORE_NAME
-from producers.wire import buckets, decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.statement import Statements
+from deniable.producers.config import ProducerConfig
+from deniable.producers.producer import Producer
+from deniable.protocol.secrets.private_file import create_private
+from deniable.protocol.secrets.secret import STORE_NAME
+from deniable.protocol.wire import buckets, decode
 from tests.support.processes import FaultPoints, Process, printed_seed, wait_until, write_order
 from tests.support.producers.fault_points import install
 from tests.support.producers.topics import make_topic, read

@@ -7,12 +7,12 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
-from producers.budget.allowance import Allowance
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.producer import Producer
-from producers.transport.security import Security
-from producers.wire import decode
+from deniable.cluster.security import Security
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.producer import Producer
+from deniable.protocol.wire import decode
 from tests.support.producers.questions import CARRIER
 from tests.support.producers.topics import change, make_topic, read
 

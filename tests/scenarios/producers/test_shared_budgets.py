@@ -13,16 +13,16 @@ from contextlib import closing
 
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.database import BudgetDatabase
-from producers.budget.statement import Statements
-from producers.config import ProducerConfig
-from producers.producer import Producer
-from producers.randomization.secret import load_secret
-from producers.wire import decode
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.statement import Statements
+from deniable.producers.config import ProducerConfig
+from deniable.producers.producer import Producer
+from deniable.protocol.secrets.secret import load_secret
+from deniable.protocol.wire import decode
 from tests.support.paths import REPOSITORY
 from tests.support.producers.postgres_server import postgres_server
 from tests.support.producers.topics import make_topic, read

@@ -12,16 +12,16 @@ import threading
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.budget.allowance import Allowance
-from producers.concurrency.synchronization import AtomicSum
-from producers.config import ProducerConfig
-from producers.errors import ClosedError
-from producers.metrics.counters import Receipt
-from producers.pipeline import storing_thread
-from producers.producer import Producer
-from producers.randomization.randomness import Keystream
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.concurrency.synchronization import AtomicSum
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import ClosedError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.producer import Producer
+from deniable.producers.randomization.randomness import Keystream
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.recording.steps import Steps, steps_of
@@ -185,8 +185,8 @@ def test_other_threads_lose_no_addition():
 FIRST_DRAWS = """
 import os, signal, sys
 import numpy as np
-from producers.randomization import prf
-from producers.randomization.randomness import Keystream
+from deniable.producers.randomization import prf
+from deniable.producers.randomization.randomness import Keystream
 
 blocks = [np.zeros((2, 2), np.uint64)] * 3
 draws = (lambda: Keystream().words64(1)), (lambda: prf.mac(bytes(16), blocks)), (
@@ -234,13 +234,13 @@ SCRIPT = """
 import pathlib, random, signal, sys, time
 sys.path.insert(0, sys.argv[2])
 from tests.support.producers.fake_kafka import FakeKafka
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.pipeline import storing_thread
-from producers.budget.allowance import Allowance
-from producers.errors import ClosedError
-from producers.producer import Producer
-from producers.config import ProducerConfig
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.pipeline import storing_thread
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.errors import ClosedError
+from deniable.producers.producer import Producer
+from deniable.producers.config import ProducerConfig
 
 kafka = FakeKafka(acknowledges=True)
 storing_thread.connect = kafka.connect

@@ -8,9 +8,9 @@ from contextlib import suppress
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from producers.errors import DeliveryError
-from producers.pipeline.queueing import submission_queue
-from producers.pipeline.recording.event_buffer import MOST_EVENTS
+from deniable.producers.errors import DeliveryError
+from deniable.producers.pipeline.queueing import submission_queue
+from deniable.producers.pipeline.recording.event_buffer import MOST_EVENTS
 from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.slow

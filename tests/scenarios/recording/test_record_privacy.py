@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance
-from producers.pipeline.queueing.submission_queue import SubmissionQueue
-from producers.pipeline.recording.event_buffer import Events
-from producers.pipeline.recording.recorder import Recorder
-from producers.wire import bit_rows, buckets, decode
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.pipeline.queueing.submission_queue import SubmissionQueue
+from deniable.producers.pipeline.recording.event_buffer import Events
+from deniable.producers.pipeline.recording.recorder import Recorder
+from deniable.protocol.wire import bit_rows, buckets, decode
 from tests.scenarios.producers.test_canary import CLIENT, VALUE, traces
 from tests.support.processes import wait_until
 from tests.support.producers.audit.reports import report_bounds

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from producers.pipeline.recording import process_end
+from deniable.producers.pipeline.recording import process_end
 from tests.support.needed import but_for
 from tests.support.processes import wait_until
 from tests.support.producers.recording.scripts import command, each_once, left_in, run
@@ -180,7 +180,7 @@ WAITS = "print('recorded', flush=True)\nwhile True: time.sleep(0.05)\n"
 def test_kafka_that_is_away_does_not_delay_the_end(tmp_path, make, kafka):
     script = (
         "from kafka.errors import KafkaTimeoutError\n"
-        "from producers.pipeline.recording import process_end\n"
+        "from deniable.producers.pipeline.recording import process_end\n"
         "process_end.SAVE_SECONDS = 100.0\n"
         + BEGIN
         + "kafka.refuses = KafkaTimeoutError()\nrecord(300)\n"
@@ -199,7 +199,7 @@ def locked(folder):
 
 
 LOCKED = (
-    "from producers.pipeline.recording import process_end\n"
+    "from deniable.producers.pipeline.recording import process_end\n"
     "import sys\n"
     "process_end.SAVE_SECONDS = float(sys.argv[3])\n"
     + BEGIN

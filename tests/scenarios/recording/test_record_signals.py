@@ -11,12 +11,12 @@ from contextlib import suppress
 
 import pytest
 
-from producers.budget.allowance import Allowance
-from producers.config import ProducerConfig
-from producers.errors import ClosedError, DeliveryError
-from producers.pipeline import storing_thread
-from producers.pipeline.recording import recorder as recording
-from producers.producer import Producer
+from deniable.config.settings.allowance import Allowance
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.pipeline.recording import recorder as recording
+from deniable.producers.producer import Producer
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
@@ -226,9 +226,9 @@ import pathlib, random, signal, sys, time
 sys.path.insert(0, sys.argv[2])
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
-from producers.config import ProducerConfig
-from producers.pipeline import storing_thread
-from producers.producer import Producer
+from deniable.producers.config import ProducerConfig
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.producer import Producer
 
 kafka = FakeKafka(acknowledges=True)
 storing_thread.connect = kafka.connect

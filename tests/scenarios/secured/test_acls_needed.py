@@ -11,23 +11,23 @@ from aiokafka import AIOKafkaConsumer
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLFilter, ACLPermissionType, ResourcePatternFilter
 
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics.collection_publisher import CollectionPublisher
-from aggregator.topics.partition_reader import read_rows
-from aggregator.topics.topic_reader import records_since
-from aggregator.topics.transaction_batches import Outgoing
-from aggregator.views.latest_estimates import LatestEstimates
-from deploy.cluster.permissions import acls as acl_setup
-from deploy.cluster.permissions.findings import missing, topic_operations
-from deploy.cluster.permissions.roles import Permission, Role, permissions_of
-from deploy.cluster.topics.findings import settings_of
-from deploy.cluster.topics.published import compared
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.transport.connection import connect
-from producers.transport.publication_reader import UnreadableError
-from relay.recovery import NO_SETTINGS, Position
-from relay.service.group import RelayGroup
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.topics.collection_publisher import CollectionPublisher
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.cluster.permissions.findings import missing, topic_operations
+from deniable.cluster.permissions.roles import Permission, Role, permissions_of
+from deniable.cluster.reading.partition_reader import read_rows
+from deniable.cluster.reading.publication_reader import UnreadableError
+from deniable.cluster.reading.topic_reader import records_since
+from deniable.cluster.topics.findings import settings_of
+from deniable.deploy.cluster.permissions import acls as acl_setup
+from deniable.deploy.cluster.topics.published import compared
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.transport.connection import connect
+from deniable.relay.recovery import NO_SETTINGS, Position
+from deniable.relay.service.group import RelayGroup
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment
 from tests.support.brokers.secured.principals import Principals

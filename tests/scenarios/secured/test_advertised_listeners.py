@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.broker import Broker
-from producers.errors import HopelessError
-from producers.transport.cluster import Cluster
-from producers.transport.connection import connect
+from deniable.cluster.cluster import Cluster
+from deniable.deploy.broker.broker import Broker
+from deniable.producers.errors import HopelessError
+from deniable.producers.transport.connection import connect
 from tests.support.deployments import Deployment
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]

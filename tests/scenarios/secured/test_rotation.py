@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from deploy.config.file import load
-from deploy.config.producer import producer_config
-from producers.producer import Producer
-from producers.wire import decode
+from deniable.config.file import load
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
+from deniable.protocol.wire import decode
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment, by_certificate, by_password
 from tests.support.processes import wait_until

@@ -8,10 +8,10 @@ from aiokafka.errors import TopicAuthorizationFailedError
 from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
-from producers.errors import DeliveryError
-from producers.transport.cluster import Cluster
-from producers.transport.connection import connect
-from producers.transport.security import Security
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.security import Security
+from deniable.producers.errors import DeliveryError
+from deniable.producers.transport.connection import connect
 from tests.support.brokers.secured.broker import SecuredBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_jars")]

@@ -10,29 +10,29 @@ import numpy as np
 import numpy.typing as npt
 from aiokafka import TopicPartition
 
-from aggregator.deployment import Deployment
-from aggregator.estimation import window_estimate
-from aggregator.estimation.estimator import Estimator
-from aggregator.estimation.lost_windows import LostWindows
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.counting.bit_counting import add_pack
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import Headers
-from aggregator.ledger.row_keys import Window
-from aggregator.ledger.runs.run import Run
-from aggregator.ledger.terms import terms_of
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
-from aggregator.topics.partition_reader import KafkaRecord, RowReader
-from aggregator.topics.transaction_batches import Outgoing
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers import wire
-from producers.transport.cluster import Cluster
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.estimation.estimator import Estimator
+from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.counting.bit_counting import add_pack
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.outcomes import Headers
+from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.protocol import wire
+from deniable.protocol.topic_names import Topics
 
 T0 = 1_767_225_600  # a window start, unix seconds
 PARTITIONS = 4

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.deployment import ClientLimits
+from deniable.aggregator.deployment import ClientLimits
 from tests.support.aggregator.browser import ENGLISH, SEEN_MILLISECONDS, chromium
 from tests.support.aggregator.served import Served, set_clock
 

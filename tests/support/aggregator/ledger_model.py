@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from aggregator.ledger.ledger import Ledger
-from estimators.collection import Collection
-from producers import wire
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.estimators.collection import Collection
+from deniable.protocol import wire
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, ids_of, tallies_of
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
-from deploy.broker.child_processes import last_lines, spawn, stop
-from deploy.broker.locked_folder import cache_folder, lock
+from deniable.deploy.broker.child_processes import last_lines, spawn, stop
+from deniable.deploy.broker.locked_folder import cache_folder, lock
 from tests.support.needed import tool
 from tests.support.processes import new_port, wait_until
 

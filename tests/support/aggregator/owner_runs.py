@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 import pytest
 from aiokafka.errors import KafkaError
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.partition import owner as owner_module
-from aggregator.partition.fetching.offset_chain import OffsetChain
-from aggregator.partition.owner import PartitionOwner
-from aggregator.partition.timing import PartitionTiming
-from aggregator.topics.partition_reader import fold
-from aggregator.topics.transaction_batches import Outgoing
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.partition import owner as owner_module
+from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.owner import PartitionOwner
+from deniable.aggregator.partition.timing import PartitionTiming
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.reading.partition_reader import fold
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     DEPLOYMENT,

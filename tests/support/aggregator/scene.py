@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from aggregator.deployment import ClientLimits
-from aggregator.estimation import window_estimate
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.window_counts import WindowCounts
 from bench.estimators.populations import hashed_counts
-from deploy.demo.flights import AIR_MINUTES, load_flights
-from deploy.demo.setup import DESTINATION_EPSILON
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.deployment import ClientLimits
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.demo.flights import AIR_MINUTES, load_flights
+from deniable.deploy.demo.setup import DESTINATION_EPSILON
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0
 from tests.support.estimators.pairs import pair_counts
 from tests.support.estimators.simulation import generator, krr_counts, rappor_counts, zipf_counts

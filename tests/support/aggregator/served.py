@@ -9,16 +9,16 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from aggregator.deployment import ClientLimits
-from aggregator.metrics.worker_metrics import WorkerMetrics
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.share_change import ShareChange
-from aggregator.views.estimate_history import EstimateHistory
-from aggregator.views.latest_estimates import successor_due
-from aggregator.web import server as web
-from aggregator.web.server import WebServer
-from aggregator.web.server_sent_events import EventStreams
-from estimators.collection import Collection
+from deniable.aggregator.deployment import ClientLimits
+from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.views.estimate_history import EstimateHistory
+from deniable.aggregator.views.latest_estimates import successor_due
+from deniable.aggregator.web import server as web
+from deniable.aggregator.web.server import WebServer
+from deniable.aggregator.web.server_sent_events import EventStreams
+from deniable.estimators.collection import Collection
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, estimate_of
 
 DEADLINE_SECONDS = 60

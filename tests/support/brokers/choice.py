@@ -95,7 +95,9 @@ def started(choice: Choice) -> Iterator[str]:
         with broker_in_container(choice.what) as servers:
             yield servers
     else:
-        from deploy.broker.broker import Broker  # here, so that fast tests do not load a Kafka client
+        from deniable.deploy.broker.broker import (
+            Broker,  # here, so that fast tests do not load a Kafka client
+        )
         from tests.support.brokers.class_archive import use_class_archive
 
         use_class_archive()

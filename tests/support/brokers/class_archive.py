@@ -5,8 +5,8 @@ import subprocess
 from hashlib import blake2b
 from pathlib import Path
 
-from deploy.broker.broker import Broker
-from deploy.broker.jars import fetch_jars, find_java
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.jars import fetch_jars, find_java
 
 OPTIONS = "KAFKA_JVM_PERFORMANCE_OPTS"
 

@@ -8,7 +8,7 @@ from testcontainers.community.kafka import KafkaContainer
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from deploy.broker.process import SETTINGS, cluster_id_at
+from deniable.deploy.broker.process import SETTINGS, cluster_id_at
 from tests.support.brokers.local_image import LOCAL_IMAGE
 from tests.support.processes import new_port
 

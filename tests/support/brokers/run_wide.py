@@ -12,8 +12,8 @@ import pytest
 from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from deploy.broker import ports
-from deploy.broker.errors import ToolMissingError
+from deniable.deploy.broker import ports
+from deniable.deploy.broker.errors import ToolMissingError
 from tests.support.brokers.choice import choice_of, started
 from tests.support.paths import REPOSITORY
 

@@ -24,11 +24,11 @@ from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.consumer import FetchRequest
 from kafka.structs import OffsetAndMetadata
 
-from aggregator.topics.names import Topics
-from deploy.cluster.permissions import quotas as quota_setup
-from deploy.cluster.permissions.acls import AclError
-from deploy.cluster.permissions.roles import Role
-from deploy.cluster.topics.findings import settings_of
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.topics.findings import settings_of
+from deniable.deploy.cluster.permissions import quotas as quota_setup
+from deniable.deploy.cluster.permissions.acls import AclError
+from deniable.protocol.topic_names import Topics
 from tests.support.brokers.secured.deployments import SecuredDeployment
 
 PATIENCE_SECONDS = 60.0

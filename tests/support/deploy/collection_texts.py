@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.config.file import CollectionFileError, Configuration, load
+from deniable.config.file import CollectionFileError, Configuration, load
 
 KRR_ENTRY = """\
   - {name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], other: false, epsilon: 1.0986,

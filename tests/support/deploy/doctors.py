@@ -8,15 +8,15 @@ from unittest.mock import patch
 
 from kafka import KafkaAdminClient
 
-from deploy.cluster.doctor import examination
-from deploy.cluster.doctor.case import Case
-from deploy.cluster.doctor.command import lines_of
-from deploy.cluster.doctor.examination import Result, examine
-from deploy.cluster.permissions.roles import Permission, Role, permissions_of
-from deploy.cluster.topics import setup as topic_setup
-from deploy.config.file import Configuration, load
-from producers.transport.cluster import Cluster
-from producers.transport.security import Security
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.permissions.roles import Permission, Role, permissions_of
+from deniable.cluster.security import Security
+from deniable.config.file import Configuration, load
+from deniable.deploy.cluster.doctor import examination
+from deniable.deploy.cluster.doctor.case import Case
+from deniable.deploy.cluster.doctor.command import lines_of
+from deniable.deploy.cluster.doctor.examination import Result, examine
+from deniable.deploy.cluster.topics import setup as topic_setup
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 
 PATIENT_SECONDS = 120.0  # for a step, and for all: a busy machine must not look like a broker that is silent

@@ -1,6 +1,6 @@
 """Sample estimate records."""
 
-from aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.estimate import EstimateRecord
 
 
 def record(values: list[str], frequency: list[float], **changed: object) -> EstimateRecord:

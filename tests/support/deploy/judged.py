@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from deploy.demo.verdict import JudgedCollection
-from estimators.collection import Collection
-from estimators.frequency.estimate import Estimate
-from estimators.mechanisms.rappor import Rappor
+from deniable.deploy.demo.verdict import JudgedCollection
+from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.mechanisms.rappor import Rappor
 
 REAL = 121
 DECOYS = 210

@@ -7,7 +7,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from deploy.config.file import Configuration, load
+from deniable.config.file import Configuration, load
 from tests.support.needed import tool
 from tests.support.paths import REPOSITORY
 

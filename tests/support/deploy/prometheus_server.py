@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from deploy.broker.child_processes import last_lines, spawn, stop
+from deniable.deploy.broker.child_processes import last_lines, spawn, stop
 from tests.support.needed import missing
 from tests.support.processes import new_port, wait_until
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import promql_parser as ast
 
-from producers.metrics.metric import HistogramMetric, Metric
+from deniable.protocol.metric import HistogramMetric, Metric
 
 VALUE = None  # a number or a text, not a vector
 

@@ -6,8 +6,8 @@ longer to start.
 
 from dataclasses import replace
 
-from deploy.cli import main
-from deploy.demo import run, setup, stream
+from deniable.deploy.cli import main
+from deniable.deploy.demo import run, setup, stream
 
 EVERY = 16
 FLIGHTS = 21_049

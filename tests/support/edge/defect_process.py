@@ -6,11 +6,11 @@ python -m tests.support.edge.defect_process PART ARGUMENTS...
 import sys
 from collections.abc import Callable
 
-from edge import server
-from edge.sending.kafka_session import KafkaSession
-from edge.sending.lanes import Lane
-from edge.tls import TlsFiles
-from edge.web.connection import HttpConnection
+from deniable.edge import server
+from deniable.edge.sending.kafka_session import KafkaSession
+from deniable.edge.sending.lanes import Lane
+from deniable.edge.tls import TlsFiles
+from deniable.edge.web.connection import HttpConnection
 
 PAYLOAD = "Mallory was here"
 
@@ -28,7 +28,7 @@ PARTS: dict[str, tuple[type, str, Callable[..., None]]] = {
 
 
 def main() -> None:
-    from deploy.cli.main import main as deniable
+    from deniable.deploy.cli.main import main as deniable
 
     owner, name, defect = PARTS[sys.argv[1]]
     setattr(owner, name, defect)

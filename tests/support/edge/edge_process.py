@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from edge.sending.upload_writer import UploadWriter
+from deniable.edge.sending.upload_writer import UploadWriter
 
 
 def before_answers(at: Callable[[str], None]) -> None:
@@ -28,7 +28,7 @@ def before_answers(at: Callable[[str], None]) -> None:
 
 
 def main() -> None:
-    from deploy.cli.main import main as deniable
+    from deniable.deploy.cli.main import main as deniable
 
     order = json.loads(sys.argv[1])
     left = iter(range(order["frames"] - 1))

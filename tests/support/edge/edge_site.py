@@ -11,10 +11,10 @@ from urllib.request import urlopen
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from deploy.broker.child_processes import Child
-from deploy.config.file import load
-from producers.transport.uploads.frame import decode_frame
-from producers.transport.uploads.upload import Upload, UploadError, decode_upload
+from deniable.config.file import load
+from deniable.deploy.broker.child_processes import Child
+from deniable.protocol.uploads.frame import decode_frame
+from deniable.protocol.uploads.upload import Upload, UploadError, decode_upload
 from tests.support.deployments import Deployment
 from tests.support.processes import new_port, wait_until
 from tests.support.producers.topics import read

@@ -4,8 +4,8 @@ import asyncio
 
 from aiokafka.errors import KafkaConnectionError
 
-from edge.sending.kafka_session import SessionError
-from producers.transport.uploads.frame import decode_frame
+from deniable.edge.sending.kafka_session import SessionError
+from deniable.protocol.uploads.frame import decode_frame
 
 
 class FakeKafka:

@@ -8,7 +8,7 @@ from collections import Counter
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from producers.transport.uploads.frame import decode_frame
+from deniable.protocol.uploads.frame import decode_frame
 from tests.support.edge.uploads import group, upload
 
 HEADERS = {"Content-Type": "application/vnd.deniable.reports"}

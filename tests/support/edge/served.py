@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import uvloop
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from edge.sending.upload_writer import UploadWriter
-from edge.server import Edge, EdgeSettings
-from edge.signing_key import SigningKey
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.edge.sending.upload_writer import UploadWriter
+from deniable.edge.server import Edge, EdgeSettings
+from deniable.edge.signing_key import SigningKey
 from tests.support.edge.fake_session import FakeKafka
 from tests.support.edge.uploads import ALLOWANCES, DELIVERY_SECONDS
 from tests.support.processes import wait_until

@@ -3,14 +3,14 @@
 import os
 import time
 
-from edge.intake.acceptance import group_terms
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_bits import round_to_thresholds
-from producers import wire
-from producers.budget.allowance import Allowance
-from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
+from deniable.config.settings.allowance import Allowance
+from deniable.edge.intake.acceptance import group_terms
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import round_to_thresholds
+from deniable.protocol import wire
+from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
 
 WINDOW_SECONDS = 3600
 GRACE_SECONDS = 600

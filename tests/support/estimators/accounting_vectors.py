@@ -5,7 +5,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from estimators.accounting.privacy_loss import PrivacyLoss
+from deniable.estimators.accounting.privacy_loss import PrivacyLoss
 from tests.support.paths import VECTORS
 
 VECTORS: dict[str, Any] = json.loads((VECTORS / "accounting.json").read_text(encoding="utf-8"))

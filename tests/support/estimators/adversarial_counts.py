@@ -5,21 +5,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.records.window_counts import WindowCounts
 from bench.estimators.conditional.buckets import bit_probabilities, both_epsilons
 from bench.estimators.conditional.fixed_clients import names
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 HUGE = 1 << 40
 

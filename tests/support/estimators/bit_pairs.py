@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 
 
 def bits_of_pairs(

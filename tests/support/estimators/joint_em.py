@@ -5,8 +5,8 @@ Slow and simple, to hold estimators of pairs against. None uses anything of thei
 
 import numpy as np
 
-from estimators.frequency.pairs.table import reported
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.frequency.pairs.table import reported
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 def em_of_likelihoods(likelihoods: np.ndarray, steps: int) -> np.ndarray:

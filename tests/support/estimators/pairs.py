@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
 def pair_counts(rng: np.random.Generator, truth: np.ndarray, mechanism: PairKRR) -> np.ndarray:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estimators.decoding.design import bloom_design
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 
 def generator(seed: int) -> np.random.Generator:

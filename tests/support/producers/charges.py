@@ -5,16 +5,16 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from estimators.collection import Collection
-from estimators.mechanisms.directed_rounding import sum_above
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.limits import UnknownLimitError
-from producers.budget.local_budgets import LocalBudgets
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.spending import Spending
-from producers.storage.store import Store
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.directed_rounding import sum_above
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.producers.budget.limits import UnknownLimitError
+from deniable.producers.budget.local_budgets import LocalBudgets
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.spending import Spending
+from deniable.producers.storage.store import Store
 from tests.support.producers.spending_model import SpendingModel
 
 DAY = 86400

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from producers.pipeline import transactions
-from producers.storage.store import Store
-from producers.transport.sender import Delivery
+from deniable.producers.pipeline import transactions
+from deniable.producers.storage.store import Store
+from deniable.producers.transport.sender import Delivery
 from tests.support.processes import FaultPoints
 
 

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from producers.budget.postgres.database import BudgetDatabase
-from producers.concurrency.timing import ProducerTiming
-from producers.config import ProducerConfig
-from producers.pipeline import storing_thread
-from producers.producer import Producer
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.config import ProducerConfig
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.producer import Producer
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.postgres_server import postgres_server
 from tests.support.producers.questions import FREE

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 CARRIER = Collection("carrier", KRR.from_epsilon(4, 1.0), values=("AA", "B6", "9E"), other=True)
 LATENCY = Collection("latency", KRR.from_epsilon(1000, 1.0))

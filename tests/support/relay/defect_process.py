@@ -5,8 +5,8 @@ python -m tests.support.relay.defect_process PART ARGUMENTS...
 
 import sys
 
-from relay.service.metrics import RelayMetrics
-from relay.service.partition import PartitionRelay
+from deniable.relay.service.metrics import RelayMetrics
+from deniable.relay.service.partition import PartitionRelay
 
 PAYLOAD = "Mallory was here"
 PARTS = {"gauges": (RelayMetrics, "show"), "fold": (PartitionRelay, "take")}
@@ -17,7 +17,7 @@ def fail(*_: object) -> None:
 
 
 def main() -> None:
-    from deploy.cli.main import main as deniable
+    from deniable.deploy.cli.main import main as deniable
 
     owner, name = PARTS[sys.argv[1]]
     setattr(owner, name, fail)

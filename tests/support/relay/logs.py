@@ -4,14 +4,14 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from producers import wire
-from producers.randomization.secret import Secret
-from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
-from relay.control import Intake, RelaySettings, encode_marker, encode_settings
-from relay.fold import Fold, RelayBatch, Start
-from relay.keys import RelayKeys
-from relay.recovery import Ends, Position
+from deniable.protocol import wire
+from deniable.protocol.secrets.secret import Secret
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
+from deniable.relay.control import Intake, RelaySettings, encode_marker, encode_settings
+from deniable.relay.fold import Fold, RelayBatch, Start
+from deniable.relay.keys import RelayKeys
+from deniable.relay.recovery import Ends, Position
 
 KEYS = RelayKeys(Secret(bytes(range(32))))
 OTHER_KEYS = RelayKeys(Secret(bytes(32)))

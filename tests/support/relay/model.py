@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from producers import wire
-from producers.transport.uploads.frame import decode_frame
-from producers.transport.uploads.upload import Upload, UploadError, UploadGroup, decode_upload
-from relay.control import Intake, decode_control, is_control
+from deniable.protocol import wire
+from deniable.protocol.uploads.frame import decode_frame
+from deniable.protocol.uploads.upload import Upload, UploadError, UploadGroup, decode_upload
+from deniable.relay.control import Intake, decode_control, is_control
 from tests.support.relay.logs import KEYS, PARTITION, PARTITIONS, Log
 
 Report = tuple[int, int, int, bytes]  # fingerprint, window start, cohort, one row

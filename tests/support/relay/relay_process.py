@@ -15,15 +15,15 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from deploy.cli.logs import configure_logs
-from deploy.services.relay.command import relay
-from producers.transport.uploads.id_set import IdSet
-from producers.wire import PACK_ID_BYTES
-from relay import acceptance, fold, intake
-from relay.keys import RelayKeys
-from relay.service import group
-from relay.service.delivery import PackDelivery
-from relay.service.group import RelayGroup
+from deniable.deploy.cli.logs import configure_logs
+from deniable.deploy.services.relay.command import relay
+from deniable.protocol.uploads.id_set import IdSet
+from deniable.protocol.wire import PACK_ID_BYTES
+from deniable.relay import acceptance, fold, intake
+from deniable.relay.keys import RelayKeys
+from deniable.relay.service import group
+from deniable.relay.service.delivery import PackDelivery
+from deniable.relay.service.group import RelayGroup
 
 
 class Strike:

@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from aggregator.ledger.acceptance import Rejection
-from aggregator.ledger.ledger import Ledger
-from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import create
-from deploy.config.file import load
-from producers import wire
-from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import Upload, decode_upload, encode_upload
-from relay.recovery import Position
-from relay.service.outcomes import Totals, decode_outcomes, totals
+from deniable.aggregator.ledger.acceptance import Rejection
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.cluster.topics.plan import plan
+from deniable.config.file import load
+from deniable.deploy.cluster.topics.setup import create
+from deniable.protocol import wire
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.upload import Upload, decode_upload, encode_upload
+from deniable.relay.recovery import Position
+from deniable.relay.service.outcomes import Totals, decode_outcomes, totals
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 from tests.support.relay.logs import group_of

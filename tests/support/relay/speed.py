@@ -15,12 +15,12 @@ from collections.abc import Sequence
 import numpy as np
 from crc32c import crc32c
 
-from producers import wire
-from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.id_set import IdSet
-from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
-from relay.control import Intake, RelaySettings, encode_marker, encode_settings
-from relay.fold import Fold, Start
+from deniable.protocol import wire
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.id_set import IdSet
+from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
+from deniable.relay.control import Intake, RelaySettings, encode_marker, encode_settings
+from deniable.relay.fold import Fold, Start
 from tests.support.relay.logs import BEGIN, KEYS
 
 KRR = Intake(11, wire.KRR_NUMBER, 100, 1, 3600, 60)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers import wire
-from producers.transport.uploads.upload import Upload
-from relay.control import Intake
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.protocol import wire
+from deniable.protocol.uploads.upload import Upload
+from deniable.relay.control import Intake
 
 INTAKE_GRACE = 4
 COLLECTIONS = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from deniable.estimators.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ import numpy as np
 
 from bench.aggregator.candidates import HELD, REPORTS, window
 from bench.estimators.populations import round_to_counts, zipf_shares
-from estimators.arrays import FloatArray
-from estimators.decoding.design import bloom_design
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.mechanisms.rappor import Rappor
 
 SEED = 1
 

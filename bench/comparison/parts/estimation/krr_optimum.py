@@ -14,8 +14,8 @@ Source: Jaggi, "Revisiting Frank-Wolfe: projection-free sparse convex optimizati
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.channels import SymmetricChannel
 
 _HALVINGS = 200
 

@@ -16,7 +16,7 @@ from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Job, Scale
 from bench.comparison.timing.timings import Time, times
 from bench.estimators.populations import report_counts, zipf_shares
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.krr import KRR
 
 REPORTS = 1_000_000
 SEED = 1

@@ -13,8 +13,8 @@ from bench.comparison.report.figure import Figure, ResultsPart, Table
 from bench.comparison.timing.contestant import Contestant
 from bench.comparison.timing.rounds import Job, Scale
 from bench.comparison.timing.timings import times
-from estimators.frequency.krr import mle
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.frequency.krr import mle
+from deniable.estimators.mechanisms.krr import KRR
 
 EPSILON = 8.0
 #: At most four times the time of numpy.argsort.

@@ -13,9 +13,9 @@ from bench.comparison.parts.streaming.visibility import Visibility, quantile
 from bench.comparison.parts.streaming.workers import MeasurementError
 from bench.comparison.report.figure import Figure, ResultsPart, Table
 from bench.comparison.timing.rounds import Scale
-from deploy.broker.broker import Broker
-from deploy.broker.errors import BrokerError
-from producers.errors import DeliveryError
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.errors import BrokerError
+from deniable.producers.errors import DeliveryError
 
 #: Shares of one worker's sustained rate; the next is tried if it does not keep up.
 LOAD_SHARES = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from kafka import KafkaConsumer
 
-from aggregator.records.estimate import decode_estimate
 from bench.comparison.parts.streaming.visibility import Visibility
 from bench.comparison.parts.streaming.workers import MeasurementError
-from deploy.config.file import Configuration
+from deniable.aggregator.records.estimate import decode_estimate
+from deniable.config.file import Configuration
 
 
 class Watcher(threading.Thread):

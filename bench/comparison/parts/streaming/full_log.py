@@ -10,11 +10,12 @@ from kafka.errors import KafkaError
 
 from bench.aggregator.deployments import configure
 from bench.aggregator.deployments import fill as fill_topic
-from deploy.cluster.connection.coordinator import patiently
-from deploy.cluster.connection.probe import UnreachableError
-from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import TopicSetupError, create
-from deploy.config.file import Configuration
+from deniable.cluster.connection.coordinator import patiently
+from deniable.cluster.connection.probe import UnreachableError
+from deniable.cluster.topics.checks import TopicSetupError
+from deniable.cluster.topics.plan import plan
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.topics.setup import create
 
 LEAVE_SECONDS = 30.0
 BROKER_GONE = (KafkaError, TopicSetupError, UnreachableError)  # raised by clients of a lost broker

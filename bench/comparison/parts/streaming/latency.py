@@ -14,10 +14,10 @@ from bench.aggregator.deployments import RAPPOR_128, configure
 from bench.comparison.parts.streaming.estimate_watcher import Watcher
 from bench.comparison.parts.streaming.visibility import Visibility, Window
 from bench.comparison.parts.streaming.workers import LOOK_SECONDS, MeasurementError, Worker, look, workers_of
-from deploy.broker.child_processes import Child, spawn, stop
-from deploy.config.file import Configuration
-from deploy.config.producer import producer_config
-from producers.producer import Producer
+from deniable.config.file import Configuration
+from deniable.deploy.broker.child_processes import Child, spawn, stop
+from deniable.producers.from_file import producer_config
+from deniable.producers.producer import Producer
 
 LOAD_REPORTS = 1000
 WINDOW_SECONDS, GRACE_SECONDS = 2, 3

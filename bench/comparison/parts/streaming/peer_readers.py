@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bench.comparison.parts.streaming.full_log import FullLog
 from bench.comparison.peer_environment import PYTHON
 from bench.comparison.timing.contestant import ROOT
-from deploy.broker.child_processes import last_lines, spawn, stop
+from deniable.deploy.broker.child_processes import last_lines, spawn, stop
 
 WAIT_SECONDS = 180.0
 ANSWER = '{"packs": '

@@ -23,8 +23,8 @@ from bench.comparison.parts.streaming.speeds import HELD, READING, RIVALS, Size,
 from bench.comparison.parts.streaming.workers import MeasurementError, count
 from bench.comparison.peer_environment import version_of
 from bench.comparison.timing.rounds import in_turn
-from deploy.broker.broker import Broker
-from deploy.broker.child_processes import Child
+from deniable.deploy.broker.broker import Broker
+from deniable.deploy.broker.child_processes import Child
 
 LEAST_CPU_SECONDS = 0.01
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.estimate import EstimateRecord
 
 
 class Window(NamedTuple):

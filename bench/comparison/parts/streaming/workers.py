@@ -14,8 +14,8 @@ from typing import NamedTuple
 from bench.aggregator.throughput import COUNTED, LEAST_SECONDS, cpu_seconds, metrics_page, value_of
 from bench.comparison.parts.streaming.full_log import FullLog
 from bench.comparison.runners.peers.readers.stretch import MEASURED_SHARE
-from deploy.broker.child_processes import Child, last_lines, spawn, stop
-from deploy.config.file import Configuration
+from deniable.config.file import Configuration
+from deniable.deploy.broker.child_processes import Child, last_lines, spawn, stop
 
 LOOK_SECONDS = 0.25  # ten looks a second took a worker 5 % of a core
 WAIT_SECONDS = 180.0
@@ -100,7 +100,7 @@ def workers_of(
     """Run some workers until the block or this process ends; pin them to a core if one is given."""
     workers: list[Worker] = []
     file = str(configuration.path)
-    command = [sys.executable, "-m", "deploy", "aggregate", "--config", file, "--web-port", "0"]
+    command = [sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"]
     try:
         for each in range(number):
             log_file = folder / f"{configuration.kafka.topic_prefix}{time.monotonic_ns()}-{each}.log"

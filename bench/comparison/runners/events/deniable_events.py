@@ -14,15 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar, cast
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.pipeline.queueing.submission import Submission
-from producers.pipeline.recording.event_buffer import FIELDS
-from producers.producer import Producer
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.pipeline.queueing.submission import Submission
+from deniable.producers.pipeline.recording.event_buffer import FIELDS
+from deniable.producers.producer import Producer
 
 LIBRARY = "deniable"
 VALUES = tuple(f"value {number}" for number in range(100))

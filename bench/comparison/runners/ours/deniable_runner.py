@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from aggregator.ledger.counting.bit_counting import add_pack, is_countable
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers import wire
-from producers.pipeline.packer import Packer
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import NEW_SECRET_BYTES, Secret
-from producers.responders.batch import Responder, parts
-from producers.responders.factory import responder_of
+from deniable.aggregator.ledger.counting.bit_counting import add_pack, is_countable
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.pipeline.packer import Packer
+from deniable.producers.randomization.randomness import Keystream
+from deniable.producers.responders.batch import Responder, parts
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol import wire
+from deniable.protocol.secrets.secret import NEW_SECRET_BYTES, Secret
 
 LIBRARY = "deniable"
 PACK_REPORTS = 10_000

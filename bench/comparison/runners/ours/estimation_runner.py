@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.decoding.bloom import decode
-from estimators.frequency.estimate import Estimate
-from estimators.frequency.ibu import Update, ibu
-from estimators.frequency.krr import estimate, mle
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.frequency.estimate import Estimate
+from deniable.estimators.frequency.ibu import Update, ibu
+from deniable.estimators.frequency.krr import estimate, mle
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
 
 LIBRARY = "deniable"
 

@@ -8,24 +8,24 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimation import window_estimate
-from aggregator.ledger.counting.bit_counting import add_pack, is_countable
-from aggregator.ledger.ledger import Ledger
-from aggregator.partition import checkpoint
-from aggregator.records.window_counts import WindowCounts
-from aggregator.topics.names import Topics
 from bench.aggregator import candidates
 from bench.comparison.runners.ours import deniable_runner, ledgers
 from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
-from estimators.collection import Collection
-from estimators.decoding import bloom as rappor_decode
-from estimators.frequency import krr as krr_estimate
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers import wire
-from producers.randomization.randomness import Keystream
-from producers.randomization.secret import NEW_SECRET_BYTES, Secret
-from producers.responders.factory import responder_of
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.ledger.counting.bit_counting import add_pack, is_countable
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.partition import checkpoint
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.decoding import bloom as rappor_decode
+from deniable.estimators.frequency import krr as krr_estimate
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.randomization.randomness import Keystream
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol import wire
+from deniable.protocol.secrets.secret import NEW_SECRET_BYTES, Secret
+from deniable.protocol.topic_names import Topics
 
 LIBRARY = "deniable"
 

@@ -3,26 +3,26 @@
 import time
 from collections.abc import Callable, Sequence
 
-from aggregator.ledger import ledger as ledger_module
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.pack_ids import WindowIds
-from aggregator.ledger.runs import good_packs, pack_columns, tally_groups
-from aggregator.partition import checkpoint
-from aggregator.topics.names import Topics
 from bench.comparison.runners.ours import deniable_runner, ledgers
 from bench.comparison.timing.stopwatch import Stage, Stopwatch
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor import Rappor
-from producers import wire
-from producers.pipeline import packer
-from producers.pipeline.packer import Packer
-from producers.randomization.permanent_responses import Memory, RepeatedWords
-from producers.randomization.randomness import Keystream
-from producers.responders import buckets
-from producers.responders import krr as krr_responder
-from producers.responders import rappor as rappor_responder
-from producers.responders.buckets import Buckets
+from deniable.aggregator.ledger import ledger as ledger_module
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.pack_ids import WindowIds
+from deniable.aggregator.ledger.runs import good_packs, pack_columns, tally_groups
+from deniable.aggregator.partition import checkpoint
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.pipeline import packer
+from deniable.producers.pipeline.packer import Packer
+from deniable.producers.randomization.permanent_responses import Memory, RepeatedWords
+from deniable.producers.randomization.randomness import Keystream
+from deniable.producers.responders import buckets
+from deniable.producers.responders import krr as krr_responder
+from deniable.producers.responders import rappor as rappor_responder
+from deniable.producers.responders.buckets import Buckets
+from deniable.protocol import wire
+from deniable.protocol.topic_names import Topics
 
 LIBRARY = "deniable"
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.ledger import row_keys
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.runs.run import Run
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from producers import wire
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.ledger import row_keys
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.protocol import wire
 
 WINDOW = 1_767_225_600  # its start, unix seconds
 RUN_BYTES = 2 * 2**20

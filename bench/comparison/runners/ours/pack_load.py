@@ -12,8 +12,8 @@ from pathlib import Path
 from kafka import KafkaProducer
 
 from bench.aggregator.deployments import payload_of, send
-from deploy.config.file import load
-from producers.transport.connection import BATCH_BYTES
+from deniable.config.file import load
+from deniable.producers.transport.connection import BATCH_BYTES
 
 STEP_SECONDS = 0.01
 

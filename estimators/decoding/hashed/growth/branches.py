@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.growth.alphabet import Alphabet
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 #: Prefixes that are followed on one level: growing takes time and memory in proportion.
 MOST_PREFIXES = 1 << 17

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.frequency.intervals.conditional import selected_interval, selected_quantile
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import normal_tail
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.intervals.conditional import selected_interval, selected_quantile
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import normal_tail
 
 _LEAST_ERRORS = 1.5  # below, a p-value counts as 1, which is never too small
 _HALVINGS = 60

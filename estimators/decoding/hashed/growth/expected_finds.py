@@ -7,12 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.growth.branches import MOST_PREFIXES
-from estimators.decoding.hashed.inverted_words import FREQUENT_ERRORS, ROUNDS, most_taken_out
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import normal_tail
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.growth.branches import MOST_PREFIXES
+from deniable.estimators.decoding.hashed.inverted_words import FREQUENT_ERRORS, ROUNDS, most_taken_out
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import normal_tail
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 #: Standard errors of a level that a text needs on the last one, to be found among all that are tested there,
 #: and on each former one, to be followed where few others are.

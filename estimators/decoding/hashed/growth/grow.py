@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.decoding.hashed.collisions import concentration
-from estimators.decoding.hashed.growth.alphabet import Alphabet
-from estimators.decoding.hashed.growth.branches import MOST_PREFIXES, Branches
-from estimators.decoding.hashed.growth.discovery import AbsentTail, discover
-from estimators.decoding.hashed.inverted_words import invert_words, share_of_others
-from estimators.frequency.estimate import count_reports
-from estimators.frequency.inversion import Inversion
-from estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.decoding.hashed.collisions import concentration
+from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet
+from deniable.estimators.decoding.hashed.growth.branches import MOST_PREFIXES, Branches
+from deniable.estimators.decoding.hashed.growth.discovery import AbsentTail, discover
+from deniable.estimators.decoding.hashed.inverted_words import invert_words, share_of_others
+from deniable.estimators.frequency.estimate import count_reports
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.ledger.counting.bit_counting import add_pack, count_bits, count_bits_of_groups, is_countable
-from estimators.mechanisms.krr import KRR
-from producers import wire
+from deniable.aggregator.ledger.counting.bit_counting import (
+    add_pack,
+    count_bits,
+    count_bits_of_groups,
+    is_countable,
+)
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.protocol import wire
 from tests.support.aggregator.builders import FRUIT, PLACE, pack_of
 
 

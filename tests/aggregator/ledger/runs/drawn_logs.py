@@ -11,11 +11,11 @@ import msgspec
 from crc32c import crc32c
 from hypothesis import strategies as st
 
-from aggregator.ledger.terms import Terms, WindowTerms, terms_of
-from estimators.collection import Collection
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from producers import wire
+from deniable.aggregator.ledger.terms import Terms, WindowTerms, terms_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.protocol import wire
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, LogRecord, pack_of
 
 #: All windows of `terms` close and die at multiples of this, and packs are too early from one on.

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given, settings
 
-from aggregator.ledger import pack_ids, row_keys, row_values
-from aggregator.ledger.acceptance import REASONS
-from aggregator.ledger.ledger import Ledger
-from aggregator.ledger.outcomes import PackOutcomes, RunOutcome
-from aggregator.ledger.runs import good_packs, pack_columns, run_windows, tally_groups
-from aggregator.ledger.runs.run import Run
-from producers import wire
+from deniable.aggregator.ledger import pack_ids, row_keys, row_values
+from deniable.aggregator.ledger.acceptance import REASONS
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.outcomes import PackOutcomes, RunOutcome
+from deniable.aggregator.ledger.runs import good_packs, pack_columns, run_windows, tally_groups
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.protocol import wire
 from tests.aggregator.ledger.runs.drawn_logs import flipped, logs, run_sizes, terms
 from tests.support.aggregator.builders import (
     PARTITIONS,

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aggregator.partition.fetching.fair_fetching import HANDED_RUNS, FairFetching
+from deniable.aggregator.partition.fetching.fair_fetching import HANDED_RUNS, FairFetching
 
 
 class Fetcher:

@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import resource, sys, threading
 import numpy as np
-from aggregator.partition.fetching.freed_memory import keep_freed_memory
+from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memory
 if "kept" in sys.argv and not keep_freed_memory():
     sys.exit("no mallopt")
 def fetch():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
 from tests.support.messages import PinMessages
 
 

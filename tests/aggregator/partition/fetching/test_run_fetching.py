@@ -14,10 +14,10 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger.outcomes import MOST_HEADERS
-from aggregator.ledger.runs.run import Run
-from aggregator.partition.fetching import run_fetching
-from aggregator.partition.fetching.run_fetching import PartitionRuns
+from deniable.aggregator.ledger.outcomes import MOST_HEADERS
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.fetching import run_fetching
+from deniable.aggregator.partition.fetching.run_fetching import PartitionRuns
 
 SOURCE = TopicPartition("reports", 3)
 PLAIN, GZIP = 0, 1

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cluster.doctor.budget_store import AWAY_REMEDY, budget_store
-from deploy.cluster.doctor.case import Case, StepAnswer
-from deploy.cluster.permissions.roles import Role
-from deploy.config.file import load
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.database import BudgetDatabase
-from producers.randomization.secret import Secret, load_secret
+from deniable.cluster.permissions.roles import Role
+from deniable.config.file import load
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.deploy.cluster.doctor.budget_store import AWAY_REMEDY, budget_store
+from deniable.deploy.cluster.doctor.case import Case, StepAnswer
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.protocol.secrets.secret import Secret, load_secret
 from tests.support.messages import PinMessages
 from tests.support.producers.postgres_server import PostgresServer
 

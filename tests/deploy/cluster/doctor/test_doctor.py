@@ -11,14 +11,14 @@ from typing import cast
 
 import pytest
 
-from deploy.cluster.connection.probe import RefusedError, UnreachableError, probe
-from deploy.cluster.doctor import examination
-from deploy.cluster.doctor.case import Case, StepAnswer
-from deploy.cluster.doctor.connection import expiry
-from deploy.cluster.doctor.examination import Step, examine
-from deploy.cluster.permissions.roles import Role
-from deploy.config.file import Configuration
-from producers.transport.security import Security
+from deniable.cluster.connection.probe import RefusedError, UnreachableError, probe
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.security import Security
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.doctor import examination
+from deniable.deploy.cluster.doctor.case import Case, StepAnswer
+from deniable.deploy.cluster.doctor.connection import expiry
+from deniable.deploy.cluster.doctor.examination import Step, examine
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.certificates import Issued
 from tests.support.deploy.doctors import PATIENT_SECONDS, Patient, run, shown

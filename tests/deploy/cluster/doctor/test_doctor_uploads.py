@@ -8,15 +8,15 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from deploy.cluster.doctor.case import Case
-from deploy.cluster.doctor.examination import Result
-from deploy.cluster.doctor.uploads import origins
-from deploy.cluster.permissions.roles import Role
-from deploy.cluster.topics.setup import of_uploads
-from deploy.config.file import Configuration, load
-from deploy.config.relay_secret import SECRET_FILE
-from deploy.config.sections import EdgeSection
-from relay.control import encode_marker, encode_settings
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.topics.checks import of_uploads
+from deniable.config.file import Configuration, load
+from deniable.config.relay_secret import SECRET_FILE
+from deniable.config.sections import EdgeSection
+from deniable.deploy.cluster.doctor.case import Case
+from deniable.deploy.cluster.doctor.examination import Result
+from deniable.deploy.cluster.doctor.uploads import origins
+from deniable.relay.control import encode_marker, encode_settings
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.deploy.doctors import Patient, run, shown

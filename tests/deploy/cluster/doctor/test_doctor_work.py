@@ -13,14 +13,14 @@ import pytest
 from click.testing import CliRunner
 from kafka import KafkaProducer
 
-from aggregator.partition.ledger_store import LedgerStore
-from aggregator.topics.collection_publisher import CollectionPublisher
-from aggregator.topics.transaction_batches import Outgoing
-from deploy.cli.commands import deniable
-from deploy.cluster.connection.probe import RefusedError
-from deploy.cluster.permissions.roles import Role, permissions_of
-from deploy.cluster.topics.plan import plan
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.partition.ledger_store import LedgerStore
+from deniable.aggregator.topics.collection_publisher import CollectionPublisher
+from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.connection.probe import RefusedError
+from deniable.cluster.permissions.roles import Role, permissions_of
+from deniable.cluster.topics.plan import plan
+from deniable.deploy.cli.commands import deniable
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.deploy.doctors import Patient, run, shown
 from tests.support.producers.topics import change
@@ -220,7 +220,7 @@ def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     write_file(patient, "wrong")
 
     def doctor(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "deploy", "doctor", *arguments]
+        command = [sys.executable, "-m", "deniable", "doctor", *arguments]
         return subprocess.run(command, cwd=patient.folder, capture_output=True, text=True)
 
     ended = doctor()

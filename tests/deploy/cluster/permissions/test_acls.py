@@ -17,12 +17,12 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
-from deploy.cli.commands import deniable
-from deploy.cli.main import kafka_errors
-from deploy.cluster.permissions.findings import missing
-from deploy.cluster.permissions.roles import Role, permissions_of, required_permissions
-from deploy.cluster.topics.plan import plan
-from estimators.errors import DeniableError
+from deniable.cluster.permissions.findings import missing
+from deniable.cluster.permissions.roles import Role, permissions_of, required_permissions
+from deniable.cluster.topics.plan import plan
+from deniable.deploy.cli.commands import deniable
+from deniable.deploy.cli.main import kafka_errors
+from deniable.estimators.errors import DeniableError
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment
 from tests.support.brokers.secured.principals import Principals

@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLOperation, ResourcePattern, ResourceType
 
-from deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND, limit, quota_of
+from deniable.deploy.cluster.permissions.quotas import DEFAULT_BYTES_PER_SECOND, limit, quota_of
 from tests.support.brokers.secured.broker import SecuredBroker
 
 pytestmark = pytest.mark.broker

@@ -10,23 +10,17 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from aggregator.ledger import row_values
-from aggregator.topics.names import Topics
-from deploy.cluster.finding import Finding
-from deploy.cluster.permissions.roles import Role
-from deploy.cluster.topics import log_identity, setup
-from deploy.cluster.topics.plan import plan
-from deploy.cluster.topics.setup import (
-    TopicSetupError,
-    create,
-    present_log,
-    require,
-    require_reports,
-    require_uploads,
-)
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from producers.transport.cluster import Cluster
+from deniable.aggregator.ledger import row_values
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.topics.checks import TopicSetupError, require_reports, require_uploads
+from deniable.cluster.topics.plan import plan
+from deniable.deploy.cluster.topics import log_identity, setup
+from deniable.deploy.cluster.topics.setup import create, present_log, require
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.protocol.topic_names import Topics
 from tests.support.processes import wait_until
 from tests.support.producers.topics import change
 

@@ -7,16 +7,16 @@ from functools import partial
 
 import pytest
 
-from deploy.produce.input import batches as feed_module
-from deploy.produce.input import values as input_values
-from deploy.produce.input.batches import NO_CLIENT, STOPPED, InputBatches
-from deploy.produce.input.csv_records import BROKEN_QUOTES
-from deploy.produce.input.json_lines import BROKEN_OBJECT, NO_OBJECT
-from deploy.produce.input.resume import Place
-from deploy.produce.input.source import FeedError, LineError
-from deploy.produce.input.times import WRONG_TIME
-from deploy.produce.input.values import Value
-from deploy.produce.timing import DEFAULT, RunTiming
+from deniable.deploy.produce.input import batches as feed_module
+from deniable.deploy.produce.input import values as input_values
+from deniable.deploy.produce.input.batches import NO_CLIENT, STOPPED, InputBatches
+from deniable.deploy.produce.input.csv_records import BROKEN_QUOTES
+from deniable.deploy.produce.input.json_lines import BROKEN_OBJECT, NO_OBJECT
+from deniable.deploy.produce.input.resume import Place
+from deniable.deploy.produce.input.source import FeedError, LineError
+from deniable.deploy.produce.input.times import WRONG_TIME
+from deniable.deploy.produce.input.values import Value
+from deniable.deploy.produce.timing import DEFAULT, RunTiming
 from tests.support.deploy.input_fakes import Pieces
 from tests.support.messages import PinMessages
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from deploy.produce.input import batches as batches_module
-from deploy.produce.input import csv_records
-from deploy.produce.input import lines as input_lines
-from deploy.produce.input.batches import InputBatch, InputBatches
-from deploy.produce.input.csv_records import BROKEN_QUOTES
-from deploy.produce.input.lines import too_long
-from deploy.produce.input.resume import Place, ResumePoints
-from deploy.produce.input.source import CHUNK_BYTES, InputFile, LineError
-from deploy.produce.input.values import text
-from producers.randomization.secret import Secret
-from producers.storage.input_progress import InputProgress, set_progress
-from producers.storage.store import Store
+from deniable.deploy.produce.input import batches as batches_module
+from deniable.deploy.produce.input import csv_records
+from deniable.deploy.produce.input import lines as input_lines
+from deniable.deploy.produce.input.batches import InputBatch, InputBatches
+from deniable.deploy.produce.input.csv_records import BROKEN_QUOTES
+from deniable.deploy.produce.input.lines import too_long
+from deniable.deploy.produce.input.resume import Place, ResumePoints
+from deniable.deploy.produce.input.source import CHUNK_BYTES, InputFile, LineError
+from deniable.deploy.produce.input.values import text
+from deniable.producers.storage.input_progress import InputProgress, set_progress
+from deniable.producers.storage.store import Store
+from deniable.protocol.secrets.secret import Secret
 from tests.support.deploy.input_fakes import Pieces
 
 CSV, JSON = "csv", "jsonl"

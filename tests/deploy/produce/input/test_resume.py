@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy.produce.input.batches import InputBatches
-from deploy.produce.input.resume import FilePlace, ResumePoints
-from deploy.produce.input.source import InputFile
-from deploy.produce.input.values import text
-from producers.randomization.secret import STORE_NAME, Secret
-from producers.storage.input_progress import get_progress, set_progress
-from producers.storage.store import Store
+from deniable.deploy.produce.input.batches import InputBatches
+from deniable.deploy.produce.input.resume import FilePlace, ResumePoints
+from deniable.deploy.produce.input.source import InputFile
+from deniable.deploy.produce.input.values import text
+from deniable.producers.storage.input_progress import get_progress, set_progress
+from deniable.producers.storage.store import Store
+from deniable.protocol.secrets.secret import STORE_NAME, Secret
 from tests.support.messages import PinMessages
 
 SECRET = Secret(bytes(32))

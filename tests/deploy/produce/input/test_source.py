@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from deploy.produce.input.source import InputFile, Pipe, successor
-from deploy.produce.timing import RunTiming
+from deniable.deploy.produce.input.source import InputFile, Pipe, successor
+from deniable.deploy.produce.timing import RunTiming
 from tests.support.messages import PinMessages
 
 QUICK = RunTiming(poll=0.001, linger=0.05)

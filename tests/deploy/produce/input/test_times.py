@@ -2,8 +2,8 @@
 
 import pytest
 
-from deploy.produce.input.times import unix_seconds
-from producers.wire import MAX_WINDOW_START
+from deniable.deploy.produce.input.times import unix_seconds
+from deniable.protocol.wire import MAX_WINDOW_START
 
 
 @pytest.mark.parametrize(

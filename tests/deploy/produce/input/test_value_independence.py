@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deploy.produce.input.batches import InputBatches
-from deploy.produce.input.resume import Place
-from deploy.produce.input.source import LineError
-from deploy.produce.input.values import takes_several, takes_two, value_reader
+from deniable.deploy.produce.input.batches import InputBatches
+from deniable.deploy.produce.input.resume import Place
+from deniable.deploy.produce.input.source import LineError
+from deniable.deploy.produce.input.values import takes_several, takes_two, value_reader
 from tests.support.deploy.input_fakes import Pieces
 from tests.support.producers.recording.any_values import COLLECTIONS, TEXTS, randomization, seen
 

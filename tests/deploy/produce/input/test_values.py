@@ -2,10 +2,10 @@
 
 import pytest
 
-from deploy.produce.input.csv_records import CsvRecords
-from deploy.produce.input.json_lines import json_records
-from deploy.produce.input.lines import Lines
-from deploy.produce.input.values import (
+from deniable.deploy.produce.input.csv_records import CsvRecords
+from deniable.deploy.produce.input.json_lines import json_records
+from deniable.deploy.produce.input.lines import Lines
+from deniable.deploy.produce.input.values import (
     NO_INTEGER,
     integer,
     takes_several,
@@ -14,11 +14,11 @@ from deploy.produce.input.values import (
     value_reader,
     written_integer,
 )
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 NOISE = (0.5, 0.25, 0.75)
 

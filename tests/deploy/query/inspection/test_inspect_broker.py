@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from kafka import KafkaProducer
 
-from aggregator.records.estimate import encode_estimate
+from deniable.aggregator.records.estimate import encode_estimate
 from tests.support.deploy.estimates import record
 from tests.support.deploy.terminal import read_to_end
 from tests.support.deployments import Deployment
@@ -140,7 +140,7 @@ def test_people_get_lines_of_words(deployment: Deployment) -> None:
 def on_a_terminal(deployment: Deployment, *arguments: str) -> str:
     ours, theirs = os.openpty()
     try:
-        command = [sys.executable, "-m", "deploy", *arguments]
+        command = [sys.executable, "-m", "deniable", *arguments]
         with open(theirs, "wb") as stdout:
             subprocess.run(command, stdout=stdout, cwd=deployment.folder, timeout=120, check=True)
         return read_to_end(ours)
@@ -153,7 +153,7 @@ def test_watch_on_a_terminal_says_that_figures_are_old(deployment: Deployment) -
     write_estimate(deployment, 60)
     ours, theirs = os.openpty()
     shown = b""
-    command = [sys.executable, "-m", "deploy", "watch", "carrier"]
+    command = [sys.executable, "-m", "deniable", "watch", "carrier"]
     with subprocess.Popen(command, stdout=theirs, cwd=deployment.folder) as watching:
 
         def says_old() -> bool:

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.ledger import row_keys, row_values
-from aggregator.ledger.terms import terms_of
-from aggregator.records.estimate import Other, encode_estimate
-from aggregator.records.final_window import FinalWindow, encode_pages
-from aggregator.records.window_counts import WindowCounts
-from deploy.query.inspection.records import READERS, fields_of, line_of
-from deploy.query.inspection.rows import Inspection
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.rappor import Rappor
-from producers import wire
-from producers.transport.publication import encode_publication, publication_of
-from producers.transport.uploads.frame import encode_frame
-from producers.transport.uploads.upload import Upload, UploadGroup, encode_upload
-from relay.control import Intake, encode_marker, encode_settings
-from relay.service.outcomes import Accepted, OutcomeRecord, RejectedGroups
+from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.records.estimate import Other, encode_estimate
+from deniable.aggregator.records.final_window import FinalWindow, encode_pages
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.deploy.query.inspection.records import READERS, fields_of, line_of
+from deniable.deploy.query.inspection.rows import Inspection
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.protocol import wire
+from deniable.protocol.publication import encode_publication, publication_of
+from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
+from deniable.relay.control import Intake, encode_marker, encode_settings
+from deniable.relay.service.outcomes import Accepted, OutcomeRecord, RejectedGroups
 from tests.support.deploy.estimates import record
 from tests.support.relay.logs import KEYS, settings_of
 

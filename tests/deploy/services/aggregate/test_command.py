@@ -8,9 +8,9 @@ import pytest
 from aiokafka.errors import TopicAuthorizationFailedError
 from click.testing import CliRunner
 
-from aggregator.worker import WorkerError
-from deploy.cluster.topics.setup import TopicSetupError
-from deploy.services.aggregate import command as aggregate_command
+from deniable.aggregator.worker import WorkerError
+from deniable.cluster.topics.checks import TopicSetupError
+from deniable.deploy.services.aggregate import command as aggregate_command
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import UnknownTopicOrPartitionError
 
-from aggregator.deployment import Deployment
-from aggregator.ledger.row_values import Genesis
-from aggregator.partition.ledger_checks import LedgerRefusedError
-from aggregator.topics.names import Topics
-from deploy.cluster.connection.probe import UnreachableError
-from deploy.cluster.finding import Finding
-from deploy.cluster.topics import log_identity
-from deploy.cluster.topics import setup as topic_setup
-from deploy.cluster.topics.setup import TopicSetupError
-from deploy.services.aggregate.log_watch import LogWatch
-from producers.transport.cluster import Cluster
+from deniable.aggregator.deployment import Deployment
+from deniable.aggregator.ledger.row_values import Genesis
+from deniable.aggregator.partition.ledger_checks import LedgerRefusedError
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.probe import UnreachableError
+from deniable.cluster.finding import Finding
+from deniable.cluster.topics.checks import TopicSetupError
+from deniable.deploy.cluster.topics import log_identity
+from deniable.deploy.cluster.topics import setup as topic_setup
+from deniable.deploy.services.aggregate.log_watch import LogWatch
+from deniable.protocol.topic_names import Topics
 
 OURS = Genesis(bytes(range(16)), 4)
 OTHER = Genesis(bytes(range(1, 17)), 4)

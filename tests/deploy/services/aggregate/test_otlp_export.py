@@ -8,8 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 from structlog.testing import capture_logs
 
-from deploy.services.aggregate import otlp_export
-from deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
+from deniable.deploy.services.aggregate import otlp_export
+from deniable.deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
 from tests.support.messages import PinMessages
 
 CONTEXT = click.Context(click.Command("aggregate"))

@@ -10,18 +10,18 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from aggregator.metrics.privacy_metrics import PrivacyMetrics
-from deploy.offline.account import account
-from deploy.services.aggregate import privacy_watch
-from deploy.services.aggregate.privacy_watch import PrivacyWatch
-from estimators.accounting.accountant import loss_of_reports
-from estimators.accounting.renyi import zcdp_rho
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.rappor import Rappor
-from producers.budget.allowance import Allowance, Budget
-from producers.budget.exposure import exposure
+from deniable.aggregator.metrics.privacy_metrics import PrivacyMetrics
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.deploy.offline.account import account
+from deniable.deploy.services.aggregate import privacy_watch
+from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
+from deniable.estimators.accounting.accountant import loss_of_reports
+from deniable.estimators.accounting.renyi import zcdp_rho
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.producers.budget.exposure import exposure
 
 NOW = 20_000 * 86_400 + 43_200
 CARRIER = Allowance(Collection("carrier", KRR.from_epsilon(16, 0.1)), Budget(8.0, 1e-6, 86_400))

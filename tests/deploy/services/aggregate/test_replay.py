@@ -3,9 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
-from aggregator.estimation.merged_counts import MergedCounts
-from aggregator.maintenance.replay import Comparison
-from deploy.services.aggregate.replay import _compare, replay
+from deniable.aggregator.estimation.merged_counts import MergedCounts
+from deniable.aggregator.maintenance.replay import Comparison
+from deniable.deploy.services.aggregate.replay import _compare, replay
 from tests.support.messages import PinMessages
 
 

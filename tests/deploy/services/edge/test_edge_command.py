@@ -11,10 +11,10 @@ from functools import partial
 import pytest
 from click.testing import CliRunner
 
-from deploy.broker.child_processes import deniable_command, spawn, stop
-from deploy.services.edge import try_files as pages
-from deploy.services.edge.command import edge
-from deploy.services.edge.try_files import try_files
+from deniable.deploy.broker.child_processes import deniable_command, spawn, stop
+from deniable.deploy.services.edge import try_files as pages
+from deniable.deploy.services.edge.command import edge
+from deniable.deploy.services.edge.try_files import try_files
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.messages import PinMessages, refusal_of

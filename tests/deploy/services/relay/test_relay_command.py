@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 import pytest
 
-from deploy.config.file import CollectionFileError
-from deploy.services.aggregate.replay import replay
-from deploy.services.relay.command import relay
-from producers.randomization.secret import SecretError
+from deniable.config.file import CollectionFileError
+from deniable.deploy.services.aggregate.replay import replay
+from deniable.deploy.services.relay.command import relay
+from deniable.protocol.secrets.secret import SecretError
 from tests.support.deploy.collection_texts import WHOLE
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from deploy.services.relay.upload_recount import PackJudge, UploadRecount, recount_uploads
-from producers import wire
-from relay.fold import Fold, Start
+from deniable.deploy.services.relay.upload_recount import PackJudge, UploadRecount, recount_uploads
+from deniable.protocol import wire
+from deniable.relay.fold import Fold, Start
 from tests.support.relay.logs import KEYS, PARTITION, Log, RandomLog, fold_log
 
 

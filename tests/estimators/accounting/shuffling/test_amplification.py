@@ -8,19 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.accounting.shuffling import amplification, positive_part
-from estimators.accounting.shuffling.amplification import mean_positive_part, shuffled_delta, shuffled_epsilon
-from estimators.accounting.shuffling.attained import attained_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.accounting.shuffling.line_integral import Enclosure, LineIntegral
-from estimators.accounting.shuffling.positive_part import MOST_WORK, WANTED
-from estimators.accounting.shuffling.steps import Steps
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.accounting.shuffling import amplification, positive_part
+from deniable.estimators.accounting.shuffling.amplification import (
+    mean_positive_part,
+    shuffled_delta,
+    shuffled_epsilon,
+)
+from deniable.estimators.accounting.shuffling.attained import attained_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.accounting.shuffling.line_integral import Enclosure, LineIntegral
+from deniable.estimators.accounting.shuffling.positive_part import MOST_WORK, WANTED
+from deniable.estimators.accounting.shuffling.steps import Steps
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.messages import PinMessages
 
 DELTA = 1e-6

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from estimators.accounting.shuffling.amplification import mean_positive_part, shuffled_delta
-from estimators.accounting.shuffling.attained import attained_epsilon
-from estimators.accounting.shuffling.blanket import Blanket, blanket_of
-from estimators.accounting.shuffling.windows import windows_epsilon
-from estimators.mechanisms.directed_rounding import exp_below
-from estimators.mechanisms.hashing.function_block import block_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.krr import KRR, WORDS
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.mechanism import Mechanism
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.accounting.shuffling.amplification import mean_positive_part, shuffled_delta
+from deniable.estimators.accounting.shuffling.attained import attained_epsilon
+from deniable.estimators.accounting.shuffling.blanket import Blanket, blanket_of
+from deniable.estimators.accounting.shuffling.windows import windows_epsilon
+from deniable.estimators.mechanisms.directed_rounding import exp_below
+from deniable.estimators.mechanisms.hashing.function_block import block_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: The probability of each output under one true value.
 Law = dict[Any, Fraction]

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import ShufflingRefusedError
-from estimators.accounting.shuffling.honest import HonestShuffle
-from estimators.accounting.shuffling.least_pool import least_pool
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import ShufflingRefusedError
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.estimators.accounting.shuffling.least_pool import least_pool
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.messages import PinMessages
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal, getcontext, localcontext
 import numpy as np
 import pytest
 
-from estimators.accounting.shuffling.steps import FIGURE, Steps
+from deniable.estimators.accounting.shuffling.steps import FIGURE, Steps
 
 SUMS = [
     Steps(np.array([1.5, -0.7, 0.3]), np.array([0.2, 0.3, 0.1]), 7),

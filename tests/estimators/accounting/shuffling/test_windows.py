@@ -4,11 +4,11 @@ from functools import partial
 
 import pytest
 
-from estimators.accounting.shuffling import windows as module
-from estimators.accounting.shuffling.amplification import shuffled_epsilon
-from estimators.accounting.shuffling.blanket import blanket_of
-from estimators.accounting.shuffling.windows import windows_epsilon
-from estimators.mechanisms.krr import KRR
+from deniable.estimators.accounting.shuffling import windows as module
+from deniable.estimators.accounting.shuffling.amplification import shuffled_epsilon
+from deniable.estimators.accounting.shuffling.blanket import blanket_of
+from deniable.estimators.accounting.shuffling.windows import windows_epsilon
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.messages import PinMessages
 
 BLANKET = blanket_of(KRR.from_epsilon(16, 1.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from estimators.decoding.equations.least_squares import BitEquations, solve
+from deniable.estimators.decoding.equations.least_squares import BitEquations, solve
 from tests.support.estimators.simulation import generator
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from estimators.decoding.equations.misfit import (
+from deniable.estimators.decoding.equations.misfit import (
     badly_fitting,
     misfit_weight,
     moderate,
@@ -12,7 +12,7 @@ from estimators.decoding.equations.misfit import (
     ratio_limit,
     shift_deviation,
 )
-from estimators.frequency.estimate import QUANTILE_975
+from deniable.estimators.frequency.estimate import QUANTILE_975
 from tests.support.estimators.simulation import generator
 
 ROWS, COLUMNS, SUPPORT = 1024, 300, 16

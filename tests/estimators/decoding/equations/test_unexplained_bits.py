@@ -7,11 +7,11 @@ import pytest
 from scipy.sparse import hstack
 
 from bench.estimators.populations import zipf_shares
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.bloom import decode
-from estimators.decoding.design import bloom_design, even_column
-from estimators.decoding.equations.unexplained_bits import find_unexplained
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.bloom import decode
+from deniable.estimators.decoding.design import bloom_design, even_column
+from deniable.estimators.decoding.equations.unexplained_bits import find_unexplained
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 
 DEMO = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.decoding.hashed.growth.alphabet import Alphabet, any_bytes, any_text
+from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet, any_bytes, any_text
 from tests.support.messages import PinMessages
 
 NAMES = Alphabet.of_characters("abž€")

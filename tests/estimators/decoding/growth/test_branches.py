@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
-from estimators.decoding.hashed.growth.branches import Branches
+from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
+from deniable.estimators.decoding.hashed.growth.branches import Branches
 from tests.support.messages import PinMessages
 
 TWO = Alphabet.of_characters("ab")

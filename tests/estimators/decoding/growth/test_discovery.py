@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.hashed.growth.discovery import AbsentTail, discover
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.decoding.hashed.growth.discovery import AbsentTail, discover
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from tests.support.estimators.simulation import generator
 
 CHANNEL = Inversion.of_support(LocalHash.from_epsilon(3.0, 1000))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.decoding.hashed.growth.expected_finds import ExpectedSearch, expected_finds
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 
 LENGTHS = (2, 3, 4, 5, 6)
 REPORTS, DIFFERENT = 650_000, 120_000

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bench.estimators.growth.prefix_reports import tree_counts
-from estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
-from estimators.decoding.hashed.growth.grow import FoundTexts, grow
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet, any_text
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts, grow
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
 from tests.support.estimators.simulation import generator, zipf_counts
 from tests.support.messages import PinMessages
 

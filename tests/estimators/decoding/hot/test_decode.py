@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.bit_counts import BitCounts
-from estimators.decoding.design import design_of_positions
-from estimators.decoding.hot.decode import decode_hot, most_likely_shares
-from estimators.decoding.likelihood import maximize
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.decoding.bit_counts import BitCounts
+from deniable.estimators.decoding.design import design_of_positions
+from deniable.estimators.decoding.hot.decode import decode_hot, most_likely_shares
+from deniable.estimators.decoding.likelihood import maximize
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from tests.support.estimators.simulation import generator
 from tests.support.messages import PinMessages
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from estimators.decoding.hot.decode import decode_hot
-from estimators.decoding.hot.pair import decode_pair
-from estimators.decoding.hot.rank_one_test import rank_one_test
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.decoding.hot.decode import decode_hot
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.decoding.hot.rank_one_test import rank_one_test
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from tests.support.estimators.bit_pairs import bits_of_pairs, expected_bits
 from tests.support.estimators.simulation import generator
 

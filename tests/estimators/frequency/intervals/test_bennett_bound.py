@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from estimators.frequency.intervals.bennett_bound import LOG_WEIGHTS, POINTS, bennett_bound
+from deniable.estimators.frequency.intervals.bennett_bound import LOG_WEIGHTS, POINTS, bennett_bound
 
 
 @pytest.mark.parametrize("step", [0.01, 1.3, 40.0])

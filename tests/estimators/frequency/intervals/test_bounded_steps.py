@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, pdtr, pdtrc
 
-from estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
+from deniable.estimators.frequency.intervals.bounded_steps import normal_equivalent, reach_beyond_normal
 
 MEANS = np.concatenate([10.0 ** np.linspace(-6, 4, 101), [1e6]])
 

@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from estimators.frequency.intervals.conditional import selected_interval, selected_quantile
+from deniable.estimators.frequency.intervals.conditional import selected_interval, selected_quantile
 from tests.support.estimators.simulation import generator
 
 

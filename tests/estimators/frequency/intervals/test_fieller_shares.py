@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.intervals.fieller import fieller_shares
+from deniable.estimators.frequency.intervals.fieller import fieller_shares
 from tests.support.estimators.simulation import generator
 
 Variances = tuple[np.ndarray, np.ndarray, np.ndarray]

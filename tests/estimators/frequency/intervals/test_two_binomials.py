@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.estimators.coverage import binomial, coverage, log_factorials
-from estimators.frequency.estimate import QUANTILE_975, IntervalEnds
-from estimators.frequency.intervals.acceptance import LEVEL, level_for_all
-from estimators.frequency.intervals.two_binomials import TwoBinomials
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.inversion import Inversion
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.frequency.estimate import QUANTILE_975, IntervalEnds
+from deniable.estimators.frequency.intervals.acceptance import LEVEL, level_for_all
+from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.inversion import Inversion
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 FACTORIALS = log_factorials(100_000)
 CHANNELS = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from estimators.arrays import FloatArray
-from estimators.frequency.intervals.acceptance import is_accepted, radius_of, region_of
-from estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.arrays import FloatArray
+from deniable.estimators.frequency.intervals.acceptance import is_accepted, radius_of, region_of
+from deniable.estimators.frequency.intervals.unified import unified_interval
 
 ERRORS = (1e-6, 0.001, 0.05, 0.2, 0.255, 0.2552, 0.3, 1.0, 20.0)
 #: The smallest and the largest, and where the interval of a half is the whole range at first.

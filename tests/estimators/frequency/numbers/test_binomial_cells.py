@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.numbers.binomial_cells import binomial_cells, rank_of, tail_of_two
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.numbers.binomial_cells import binomial_cells, rank_of, tail_of_two
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.95, 0.99)
 

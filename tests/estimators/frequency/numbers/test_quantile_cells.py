@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.numbers.quantile_cells import LARGEST_ROOT, quantile_cells
-from estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.numbers.quantile_cells import LARGEST_ROOT, quantile_cells
+from deniable.estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 

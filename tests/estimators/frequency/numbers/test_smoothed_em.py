@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.numbers.smoothed_em import (
+from deniable.estimators.frequency.numbers.smoothed_em import (
     TOLERANCE,
     onto_truth,
     report_rates,
@@ -11,7 +11,7 @@ from estimators.frequency.numbers.smoothed_em import (
     smoothed_em,
     smoothing_weight,
 )
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 SMALL = SquareWave.from_epsilon(0, 1, 32, 1)
 

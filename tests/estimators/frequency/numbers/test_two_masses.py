@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
-from estimators.frequency.simplex import minimize_quadratic
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.frequency.numbers.two_masses import PivotedLoss, QuadraticLoss, minimize_with_mass
+from deniable.estimators.frequency.simplex import minimize_quadratic
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 def loss_of(seed, steps, epsilon, reports):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.intervals.acceptance import LEVEL
-from estimators.frequency.intervals.unified import unified_interval
-from estimators.frequency.pairs.cells import cell_intervals
-from estimators.frequency.pairs.conditional import given_first
-from estimators.frequency.pairs.table import inverted, std_error
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.frequency.intervals.acceptance import LEVEL
+from deniable.estimators.frequency.intervals.unified import unified_interval
+from deniable.estimators.frequency.pairs.cells import cell_intervals
+from deniable.estimators.frequency.pairs.conditional import given_first
+from deniable.estimators.frequency.pairs.table import inverted, std_error
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.pairs import pair_counts
 from tests.support.estimators.simulation import generator
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from estimators.frequency import krr
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.frequency.pairs.independence import independence_test
-from estimators.frequency.pairs.table import inverted, reported, std_error, variance_within_rows
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.frequency import krr
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.frequency.pairs.table import inverted, reported, std_error, variance_within_rows
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.pairs import pair_counts
 from tests.support.estimators.simulation import generator
 

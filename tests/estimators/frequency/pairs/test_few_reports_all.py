@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.simulation import generator
 
 SHAPE = (5, 8)

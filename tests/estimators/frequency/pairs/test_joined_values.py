@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.pairs.independence import independence_test
-from estimators.frequency.pairs.joined_values import joined_sums, joined_values
+from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.frequency.pairs.joined_values import joined_sums, joined_values
 from tests.support.estimators.simulation import generator
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from estimators.frequency.channel_mle import channel_mle
-from estimators.frequency.pairs import joint_mle as module
-from estimators.frequency.pairs.joint_mle import joint_mle
-from estimators.frequency.pairs.newton_system import NewtonSystem
-from estimators.frequency.pairs.table import inverted, reported, std_error
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.frequency.channel_mle import channel_mle
+from deniable.estimators.frequency.pairs import joint_mle as module
+from deniable.estimators.frequency.pairs.joint_mle import joint_mle
+from deniable.estimators.frequency.pairs.newton_system import NewtonSystem
+from deniable.estimators.frequency.pairs.table import inverted, reported, std_error
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.joint_em import accelerated_em, em_of_likelihoods, likelihoods_of_reports
 from tests.support.estimators.pairs import pair_counts, sparse_pairs
 from tests.support.estimators.simulation import generator

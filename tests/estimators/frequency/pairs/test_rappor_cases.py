@@ -7,14 +7,14 @@ drawn anew here, so each bound has a margin: a run of every case with 200 seeds 
 import numpy as np
 import pytest
 
-from estimators.decoding.design import bloom_design
-from estimators.decoding.hot.pair import decode_pair
-from estimators.frequency.channel_mle import channel_mle
-from estimators.frequency.pairs.estimate import estimate_pair
-from estimators.frequency.pairs.joint_mle import joint_mle
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
+from deniable.estimators.decoding.design import bloom_design
+from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.frequency.channel_mle import channel_mle
+from deniable.estimators.frequency.pairs.estimate import estimate_pair
+from deniable.estimators.frequency.pairs.joint_mle import joint_mle
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.bit_pairs import bits_of_pairs
 from tests.support.estimators.joint_em import em_of_likelihoods, likelihoods_of_reports
 from tests.support.estimators.pairs import pair_counts

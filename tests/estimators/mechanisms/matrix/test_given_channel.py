@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.given_channel import GivenChannel
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.given_channel import GivenChannel
 from tests.support.messages import PinMessages
 
 WORDS = 1 << 64

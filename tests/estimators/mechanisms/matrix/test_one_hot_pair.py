@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from tests.support.messages import PinMessages
 
 WORDS = 1 << 32

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.estimators.mechanisms.test_krr import within, words_of, worst_ratio
 from tests.support.messages import PinMessages
 

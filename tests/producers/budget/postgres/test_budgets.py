@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from producers.budget.postgres.budgets import PostgresBudgets
-from producers.budget.postgres.connection import AwayError
-from producers.budget.postgres.database import BudgetDatabase
-from producers.randomization.secret import Secret, SecretError
-from producers.storage.store import StoreError
+from deniable.config.settings.budget_database import BudgetDatabase
+from deniable.producers.budget.postgres.budgets import PostgresBudgets
+from deniable.producers.budget.postgres.connection import AwayError
+from deniable.producers.storage.store import StoreError
+from deniable.protocol.secrets.secret import Secret, SecretError
 from tests.support.producers.charges import (
     ALLOWANCES,
     DAY,

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from producers.budget.postgres.database import BudgetDatabase
-from producers.transport.cluster import PlaintextError
+from deniable.cluster.cluster import PlaintextError
+from deniable.config.settings.budget_database import BudgetDatabase
 from tests.support.messages import PinMessages
 
 VERIFIED = "?sslmode=verify-full"

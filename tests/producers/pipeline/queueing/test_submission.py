@@ -5,8 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.metrics.counters import Receipt
-from producers.pipeline.queueing.submission import PendingReceipt, SharedReceipt, SingleReport, Submission
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.queueing.submission import (
+    PendingReceipt,
+    SharedReceipt,
+    SingleReport,
+    Submission,
+)
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from producers.errors import ClosedError
-from producers.metrics.counters import Receipt
-from producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
-from producers.pipeline.queueing.submission_queue import QUEUE_BYTES, SubmissionQueue
+from deniable.producers.errors import ClosedError
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.queueing.submission import FlushRequest, PendingReceipt, Submission
+from deniable.producers.pipeline.queueing.submission_queue import QUEUE_BYTES, SubmissionQueue
 
 
 def submission(size):

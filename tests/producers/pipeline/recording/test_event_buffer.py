@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.pipeline.recording.event_buffer import FIELDS, EventBuffer, Events
-from producers.responders.single_value import text
-from producers.wire import MAX_WINDOW_START
+from deniable.producers.pipeline.recording.event_buffer import FIELDS, EventBuffer, Events
+from deniable.producers.responders.single_value import text
+from deniable.protocol.wire import MAX_WINDOW_START
 from tests.support.producers.recording.steps import Steps, steps_of
 
 CANARY = "canary-7391"

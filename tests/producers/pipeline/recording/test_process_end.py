@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from producers.pipeline.recording import process_end
+from deniable.producers.pipeline.recording import process_end
 from tests.support.brokers.log_lines import messages
 from tests.support.messages import PinMessages
 

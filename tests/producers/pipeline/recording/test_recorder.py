@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from producers.concurrency.clock import Clock
-from producers.errors import ClosedError, DeliveryError
-from producers.metrics.counters import Receipt, ReportTotals
-from producers.pipeline.recording import recorder as recording
-from producers.pipeline.recording.event_buffer import FIELDS, EventBuffer
-from producers.pipeline.recording.recorder import Recorder
-from producers.pipeline.recording.submissions import Randomization
-from producers.randomization.secret import Secret
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.metrics.counters import Receipt, ReportTotals
+from deniable.producers.pipeline.recording import recorder as recording
+from deniable.producers.pipeline.recording.event_buffer import FIELDS, EventBuffer
+from deniable.producers.pipeline.recording.recorder import Recorder
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.protocol.secrets.secret import Secret
 from tests.producers.pipeline.recording.test_submissions import ALL
 from tests.support.brokers.log_lines import logged, messages
 from tests.support.messages import PinMessages
@@ -448,7 +448,10 @@ def test_messages_are_warnings_of_this_module(recorder, caplog):
     recorder.close(0)
     record(recorder, 1)
     (record_of,) = logged(caplog)
-    assert (record_of.name, record_of.levelno) == ("producers.pipeline.recording.recorder", logging.WARNING)
+    assert (record_of.name, record_of.levelno) == (
+        "deniable.producers.pipeline.recording.recorder",
+        logging.WARNING,
+    )
 
 
 class RaisingHandler(logging.Handler):
@@ -460,7 +463,7 @@ class RaisingHandler(logging.Handler):
 
 def test_broken_log_handler_fails_neither_thread_nor_caller(recorder, pipeline):
     """Each message is lost; events go on."""
-    logger, handler = logging.getLogger("producers.pipeline.recording.recorder"), RaisingHandler()
+    logger, handler = logging.getLogger("deniable.producers.pipeline.recording.recorder"), RaisingHandler()
     logger.addHandler(handler)
     try:
         recorder.record("latency", 1, "", None)  # the thread warns of it

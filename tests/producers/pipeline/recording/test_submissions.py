@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.rappor_hot import HotRappor
-from producers.budget.allowance import Allowance, Budget
-from producers.concurrency.clock import Clock
-from producers.metrics.counters import Receipt
-from producers.pipeline.recording import submissions
-from producers.pipeline.recording.submissions import Randomization
-from producers.randomization.secret import Secret
+from deniable.config.settings.allowance import Allowance, Budget
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.recording import submissions
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.protocol.secrets.secret import Secret
 from tests.support.messages import PinMessages
 from tests.support.producers.questions import CARRIER, DESTINATION, LATENCY
 from tests.support.producers.sources import RepeatableWords

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.errors import HopelessError
-from producers.metrics.definitions import OTHER_REASON
-from producers.transport.edge.answers import (
+from deniable.producers.errors import HopelessError
+from deniable.producers.metrics.definitions import OTHER_REASON
+from deniable.producers.transport.edge.answers import (
     LONGEST_PAUSE_SECONDS,
     HttpAnswer,
     Later,
@@ -18,7 +18,7 @@ from producers.transport.edge.answers import (
     pause_seconds,
     verdict_of,
 )
-from producers.wire import GROUP_REASONS
+from deniable.protocol.wire import GROUP_REASONS
 from tests.support.messages import PinMessages
 
 URL = "https://edge.example"

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from edge.collection_list import collection_list
-from edge.signing_key import parse_signing_key
-from producers.concurrency.timing import ProducerTiming
-from producers.errors import DeliveryError, HopelessError
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.agreement import EdgeAgreement
-from producers.transport.edge.answers import HttpAnswer
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.edge.collection_list import collection_list
+from deniable.edge.signing_key import parse_signing_key
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.errors import DeliveryError, HopelessError
+from deniable.producers.transport.edge.agreement import EdgeAgreement
+from deniable.producers.transport.edge.answers import HttpAnswer
 from tests.support.brokers.log_lines import messages
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.config.file import load
-from edge.collection_list import collection_list
-from edge.signing_key import parse_signing_key
-from producers.transport.edge.collection_list import (
+from deniable.config.file import load
+from deniable.edge.collection_list import collection_list
+from deniable.edge.signing_key import parse_signing_key
+from deniable.producers.transport.edge.collection_list import (
     CollectionListError,
     WrongKeyError,
     edge_disagreements,

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from producers.concurrency.timing import ProducerTiming
-from producers.config import ProducerConfig
-from producers.errors import DeliveryError
-from producers.pipeline import storing_thread
-from producers.producer import Producer
-from producers.storage.store import Store
-from producers.transport.edge import delivery as edge_delivery
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.connection import EdgeConnection
-from producers.transport.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.producer import Producer
+from deniable.producers.storage.store import Store
+from deniable.producers.transport.edge import delivery as edge_delivery
+from deniable.producers.transport.edge.connection import EdgeConnection
+from deniable.protocol.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
 from tests.support.brokers.log_lines import logged
 from tests.support.edge.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
 from tests.support.messages import PinMessages

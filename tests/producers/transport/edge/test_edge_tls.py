@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from producers.errors import DeliveryError
-from producers.transport.edge.address import EdgeAddress
-from producers.transport.edge.connection import EdgeConnection
+from deniable.config.settings.edge_address import EdgeAddress
+from deniable.producers.errors import DeliveryError
+from deniable.producers.transport.edge.connection import EdgeConnection
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.edge.fake_edge import fake_edge
 from tests.support.messages import PinMessages

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable import open_producer
-from producers.wire import decode
+from deniable.protocol.wire import decode
 from tests.support.producers.topics import make_topic, read
 from tests.support.producers.web.recipes import write_files
 

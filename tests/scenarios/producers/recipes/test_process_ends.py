@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.wire import decode
+from deniable.protocol.wire import decode
 from tests.support.needed import but_for
 from tests.support.paths import REPOSITORY
 from tests.support.producers.fake_kafka import FakeKafka
@@ -129,7 +129,7 @@ def run(command: list[str], folder: Path, status: int = 0) -> None:
 def reports_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Let a last producer send what is stored to a fake Kafka; return the number of reports."""
     from deniable import open_producer
-    from producers.pipeline import storing_thread
+    from deniable.producers.pipeline import storing_thread
 
     fake = FakeKafka(acknowledges=True)
     monkeypatch.setattr(storing_thread, "connect", fake.connect)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from producers.wire import decode
+from deniable.protocol.wire import decode
 from tests.support.producers.topics import read
 from tests.support.producers.web.recipes import COMMANDS, FILES, command, write_files
 

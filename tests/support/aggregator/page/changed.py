@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from aggregator.estimation import window_estimate
-from aggregator.history.window_reader import Joined
-from aggregator.records.estimate import EstimateRecord, encode_estimate
-from aggregator.records.window_counts import WindowCounts
-from aggregator.views.former_estimates import FormerEstimates
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.history.window_reader import Joined
+from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.former_estimates import FormerEstimates
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import T0
 from tests.support.aggregator.scene import CARRIER, CARRIERS
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts

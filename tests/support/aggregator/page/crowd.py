@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from aggregator.estimation import window_estimate
-from aggregator.records.estimate import EstimateRecord
-from aggregator.records.window_counts import WindowCounts
-from estimators.collection import Collection
-from estimators.mechanisms.krr import KRR
+from deniable.aggregator.estimation import window_estimate
+from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.krr import KRR
 from tests.support.aggregator.builders import T0, changed
 from tests.support.estimators.simulation import generator, krr_counts, zipf_counts
 

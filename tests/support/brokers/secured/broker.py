@@ -23,8 +23,8 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from deploy.broker.broker import STOP_SECONDS, Broker
-from deploy.broker.child_processes import stop
+from deniable.deploy.broker.broker import STOP_SECONDS, Broker
+from deniable.deploy.broker.child_processes import stop
 from tests.support.brokers.secured.certificates import Authority, Issued
 from tests.support.processes import new_port
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aggregator.topics.names import Topics
-from deploy.config.file import load
-from producers.transport.cluster import Cluster
+from deniable.cluster.cluster import Cluster
+from deniable.config.file import load
+from deniable.protocol.topic_names import Topics
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.certificates import Issued
 from tests.support.deployments import Deployment

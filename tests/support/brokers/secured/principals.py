@@ -4,10 +4,10 @@ from pathlib import Path
 
 from kafka import KafkaAdminClient
 
-from aggregator.topics.names import Topics
-from deploy.cluster.permissions import acls as acl_setup
-from deploy.cluster.permissions.roles import Role
-from deploy.cluster.topics.setup import create
+from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.permissions import acls as acl_setup
+from deniable.deploy.cluster.topics.setup import create
+from deniable.protocol.topic_names import Topics
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment, by_certificate, by_password
 

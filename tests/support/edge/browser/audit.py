@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.bloom_filter import bloom_positions
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.edge.browser.expected import plain_entry, signing_key
 from tests.support.producers.audit.bounds import single_bounds
 

@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 
-from edge.collection_list import collection_list
-from edge.signing_key import SigningKey
-from producers.budget.allowance import Allowance
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
+from deniable.config.settings.allowance import Allowance
+from deniable.edge.collection_list import collection_list
+from deniable.edge.signing_key import SigningKey
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.sources import RepeatableWords
 
 SECRET = bytes(range(32))

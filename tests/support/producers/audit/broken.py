@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from estimators.mechanisms.krr import KRR
-from producers.randomization.permanent_responses import Memory
-from producers.randomization.randomizers import instantaneous, permanent, randomize_krr
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.producers.randomization.permanent_responses import Memory
+from deniable.producers.randomization.randomizers import instantaneous, permanent, randomize_krr
 from tests.support.producers.sources import ScriptedWords
 
 # Word sources: they break randomizers whose code is unchanged.

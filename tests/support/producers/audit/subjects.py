@@ -4,9 +4,9 @@ from itertools import count, islice
 
 import numpy as np
 
-from estimators.mechanisms.hashing.bloom_filter import bloom_positions
-from estimators.mechanisms.hashing.hash_functions import hash_functions_of
-from producers.randomization.randomizers import (
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
+from deniable.producers.randomization.randomizers import (
     at_most,
     instantaneous,
     permanent,
@@ -14,8 +14,8 @@ from producers.randomization.randomizers import (
     randomize_pair,
     randomize_square_wave,
 )
-from producers.randomization.secret import Secret
-from producers.responders.factory import responder_of
+from deniable.producers.responders.factory import responder_of
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.sources import RepeatableWords
 
 SECRET = Secret(bytes(range(32)))

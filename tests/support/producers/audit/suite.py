@@ -4,20 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.bloom_filter import bloom_positions
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.randomization.permanent_responses import Memory
-from producers.randomization.randomness import Keystream
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.bloom_filter import bloom_positions
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.randomization.permanent_responses import Memory
+from deniable.producers.randomization.randomness import Keystream
 from tests.support.producers.audit.bits import bit_pair_bounds, group_bounds, loss_of_one_bit
 from tests.support.producers.audit.bounds import Bounds
 from tests.support.producers.audit.reports import report_bounds

@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from estimators.collection import Collection, Field, pair_labels
-from estimators.mechanisms.hashing.local_hash import LocalHash
-from estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from estimators.mechanisms.krr import KRR
-from estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from estimators.mechanisms.matrix.pair import PairKRR
-from estimators.mechanisms.rappor import Rappor
-from estimators.mechanisms.rappor_hot import HotRappor
-from estimators.mechanisms.square_wave import SquareWave
-from producers.budget.allowance import Allowance
-from producers.concurrency.clock import Clock
-from producers.pipeline.recording.submissions import Randomization
-from producers.randomization.secret import Secret
+from deniable.config.settings.allowance import Allowance
+from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.producers.concurrency.clock import Clock
+from deniable.producers.pipeline.recording.submissions import Randomization
+from deniable.protocol.secrets.secret import Secret
 from tests.support.producers.sources import RepeatableWords
 
 NOISE = (0.25, 0.35, 0.65)

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import Counter
 
-from producers.wire import decode
+from deniable.protocol.wire import decode
 
 
 def sent(kafka):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 
-from producers.wire import decode
+from deniable.protocol.wire import decode
 from tests.support.paths import REPOSITORY
 
 SECONDS = 60
@@ -17,11 +17,11 @@ import atexit, gc, os, pathlib, signal, sqlite3, subprocess, sys, threading, tim
 sys.path.insert(0, sys.argv[2])
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
-from producers.concurrency.timing import ProducerTiming
-from producers.config import ProducerConfig
-from producers.pipeline import storing_thread
-from producers.pipeline.recording import recorder
-from producers.producer import Producer
+from deniable.producers.concurrency.timing import ProducerTiming
+from deniable.producers.config import ProducerConfig
+from deniable.producers.pipeline import storing_thread
+from deniable.producers.pipeline.recording import recorder
+from deniable.producers.producer import Producer
 
 kafka = FakeKafka()
 storing_thread.connect = lambda *where: kafka.connect(*where)

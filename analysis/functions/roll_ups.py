@@ -1,0 +1,285 @@
+"""What `deniable.rollup` and `deniable.compare` do, with the figures of the commands."""
+
+import time
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import coverage_of, record_of, too_few_reports
+from deniable.aggregator.history.rollup import roll_up as roll_up_joined
+from deniable.aggregator.history.window_reader import Joined, join_windows
+from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.arguments import check_name, check_type
+from deniable.analysis.changes.history_record import JoinedHistoryRecord
+from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
+from deniable.analysis.errors import AnalysisError, WrongArgumentError
+from deniable.analysis.functions.blocking import read_topic
+from deniable.analysis.functions.read import OF_FILES, Config, configuration_of, warn_of_deleted
+from deniable.analysis.periods import DAY_SECONDS, TimeGiven, check_window, named_period, period_between
+from deniable.analysis.rollup_table import rollup_table
+from deniable.analysis.sources.files import Files, files_of, read_files
+from deniable.analysis.sources.left_out import HeldSpan, joined_span, warn_of_others, warn_of_span
+from deniable.analysis.tables.arrow_table import ArrowTable
+from deniable.analysis.tables.window_table import window_schema, windows_of
+from deniable.config.file import Configuration
+from deniable.estimators.collection import Collection
+
+CANDIDATES_ALLOWED = "a list of distinct strings, at least one"
+OF_COUNTS = "their counts cannot be added; rollup with former=[FILE] joins their estimates"
+RATES = (1e-9, 0.5)
+PERIOD_ALLOWED = "two times, or a text such as '2026-01', '2026-01-31' or 'START/END'"
+
+
+def rollup(
+    config: Config | None = None,
+    *,
+    collection: str,
+    start: TimeGiven | None = None,
+    end: TimeGiven | None = None,
+    last: str | None = None,
+    other: bool = False,
+    files: Files | None = None,
+    former: Sequence[Config] = (),
+) -> ArrowTable:
+    """Estimate over all final windows that are wholly in a period, like the command `deniable rollup`.
+
+    It warns, like `decode`, `grow` and `compare`, where the period begins before what the source still holds,
+    and of windows that were left out, being of other parameters.
+
+    Parameters
+    ----------
+    config : the collection file, by default `deniable.yaml`.
+    collection, start, end, last : as of `read_estimates`; without start and last, the last day.
+    other : True for a last row, `(other)`, of the reports in none of the values; not with `former`.
+    files : a folder that `deniable export --of windows` wrote, or files of it; needs no Kafka.
+    former : collection files of before changes of values or epsilon, to join the estimates under them.
+
+    Returns
+    -------
+    ArrowTable with a row for each value; `about` has the coverage, as in the JSON of the command. With
+    `former`, its columns are those of `JoinedHistoryRecord`, and `about` has the parts.
+
+    Raises
+    ------
+    AnalysisError if too few reports are in the period, or files or times cannot be used.
+    CollectionFileError, and errors of Kafka.
+    """
+    check_name(collection)
+    loaded = configuration_of(config)
+    asked = loaded.collection(collection)
+    period = asked_period(asked, start, end, last)
+    if former:
+        if other:
+            raise WrongArgumentError("give either other or former: joined estimates have no such row")
+        record = joined_history(loaded, asked, former, period, files, warns=True)
+        warn_of_others(asked.name, record.fingerprint, record.passed_over, "give its file in former, too")
+        return record.table()
+    return rolled_up(loaded, asked, period, files, other=other)
+
+
+def joined_history(
+    loaded: Configuration,
+    collection: Collection,
+    former: Sequence[Config],
+    period: Period,
+    files: Files | None = None,
+    *,
+    warns: bool = False,
+) -> JoinedHistoryRecord:
+    """Join the windows under each definition, and their estimates.
+
+    Parameters
+    ----------
+    loaded, collection : the present definition.
+    former : collection files that define the name otherwise; those that define it alike add nothing.
+    period, files : see `rollup`.
+    warns : whether it warns a program where the period begins too early; the record says it in any case.
+
+    Raises
+    ------
+    AnalysisError as `rollup`; CollectionFileError if a file cannot be read or lacks the name.
+    """
+    check_type("former", former, (list, tuple), "a list of collection files")
+    others = {each.fingerprint: each for each in (_defined(one, collection.name) for one in former)}
+    others.pop(collection.fingerprint, None)
+    read = [(each, *_joined(loaded, each, period, files)) for each in (collection, *others.values())]
+    if warns:
+        is_all = read[0][1].others.keys() <= others.keys()
+        spans = [(joined, held if is_all else None) for _, joined, held in read]
+        _warn_of_period(loaded, collection, period, files, spans)
+    definitions = [Definition(each, joined) for each, joined, _ in read]
+    return join_history(definitions[0], definitions[1:], period)
+
+
+def _defined(config: Config, name: str) -> Collection:
+    return configuration_of(config).collection(name)
+
+
+def compare(
+    config: Config | None = None,
+    *,
+    collection: str,
+    first: str | tuple[TimeGiven, TimeGiven],
+    second: str | tuple[TimeGiven, TimeGiven],
+    rate: float = 0.05,
+    files: Files | None = None,
+) -> ArrowTable:
+    """Find which shares differ between two periods, like the command `deniable compare`.
+
+    The test allows for the randomizers' noise alone: where other people report in each period, shares may
+    differ although nobody changed, see docs/analysis.md.
+
+    Parameters
+    ----------
+    config, collection, files : as of `rollup`.
+    first, second : the periods: two times, or a text such as "2026-01", "2026-01-31" or "START/END".
+    rate : expected share of false discoveries among those with `significant`, at most; in [1e-9, 0.5].
+
+    Returns
+    -------
+    ArrowTable with a row for each value.
+
+    Raises
+    ------
+    AnalysisError if periods overlap, hold too few reports, or the collection is of numbers.
+    """
+    check_name(collection)
+    loaded = configuration_of(config)
+    asked = loaded.collection(collection)
+    periods = [_asked("first", first), _asked("second", second)]
+    return comparison(loaded, asked, (periods[0], periods[1]), rate, files, warns=True).table()
+
+
+def comparison(
+    loaded: Configuration,
+    collection: Collection,
+    periods: tuple[Period, Period],
+    rate: float,
+    files: Files | None = None,
+    *,
+    warns: bool = False,
+) -> ComparisonRecord:
+    """Join the windows of both periods, and compare them; AnalysisError as `compare`.
+
+    Parameters
+    ----------
+    loaded, collection, periods, rate, files : as of `compare`.
+    warns : whether it warns a program of what was left out; the record says it in any case.
+    """
+    check_comparison_rate(rate)
+    check_comparable(collection, *periods)
+    sides = [
+        JoinedPeriod(each, joined_windows(loaded, collection, each, files, warns=warns)) for each in periods
+    ]
+    return compare_periods(collection, sides[0], sides[1], rate)
+
+
+def check_rate(rate: float) -> None:
+    """Raise WrongArgumentError unless `rate` is a number in (0, 1)."""
+    check_type("rate", rate, Real, "a number in (0, 1)")
+    if not 0 < rate < 1:
+        raise WrongArgumentError(f"rate must be in (0, 1), got {rate}")
+
+
+def check_comparison_rate(rate: float) -> None:
+    """Raise WrongArgumentError unless `rate` is a number in RATES."""
+    allowed = f"in [{RATES[0]:g}, {RATES[1]:g}]"
+    check_type("rate", rate, Real, f"a number {allowed}")
+    if not RATES[0] <= rate <= RATES[1]:
+        raise WrongArgumentError(f"rate must be {allowed}, got {rate}")
+
+
+def _asked(name: str, period: str | tuple[TimeGiven, TimeGiven]) -> Period:
+    if isinstance(period, str):
+        return named_period(period)
+    check_type(name, period, (tuple, list), PERIOD_ALLOWED)
+    if len(period) != 2:
+        raise WrongArgumentError(f"{name} must be {PERIOD_ALLOWED}, got a list of {len(period)}")
+    return period_between(period[0], period[1], None, 0, None)
+
+
+def asked_period(
+    collection: Collection, start: TimeGiven | None, end: TimeGiven | None, last: str | None
+) -> Period:
+    """Return the period asked for, as of `rollup`, once it is one that holds a window."""
+    length = max(DAY_SECONDS, 2 * collection.window_seconds)
+    period = period_between(start, end, last, time.time(), length)
+    check_window(collection, period)
+    return period
+
+
+def rolled_up(
+    loaded: Configuration, collection: Collection, period: Period, files: Files | None, *, other: bool
+) -> ArrowTable:
+    """Estimate over the windows of a period; parameters and errors as of `rollup`."""
+    joined = joined_windows(loaded, collection, period, files)
+    coverage = coverage_of(collection, period, joined)
+    try:
+        result = roll_up_joined(collection, joined)
+    except (ValueError, ArithmeticError) as error:
+        raise AnalysisError(f"no estimate fits the counts: {error}") from error
+    if result is None:
+        raise AnalysisError(too_few_reports(collection, joined))
+    return rollup_table(record_of(collection, coverage, joined, result, whole=True), other=other)
+
+
+def joined_windows(
+    loaded: Configuration,
+    collection: Collection,
+    period: Period,
+    files: Files | None,
+    *,
+    warns: bool = True,
+) -> Joined:
+    """Join the windows of a period; `warns` if a program is to hear what was left out."""
+    joined, held = _joined(loaded, collection, period, files)
+    if not warns:
+        return joined
+    _warn_of_period(loaded, collection, period, files, [(joined, None if joined.others else held)])
+    others = {f"{each:016x}": windows for each, windows in joined.others.items()}
+    warn_of_others(collection.name, f"{collection.fingerprint:016x}", others, OF_COUNTS)
+    return joined
+
+
+def _warn_of_period(
+    loaded: Configuration,
+    collection: Collection,
+    period: Period,
+    files: Files | None,
+    read: Sequence[tuple[Joined, HeldSpan | None]],
+) -> None:
+    """Warn where the period begins before what the source has under any of the definitions read."""
+    if files is not None:
+        warn_of_span(collection.name, period, joined_span([held for _, held in read]), "the files", OF_FILES)
+        return
+    first = min((start for joined, _ in read for start in joined.reports), default=None)
+    warn_of_deleted(loaded, collection, period, loaded.topics.windows, first)
+
+
+def _joined(
+    loaded: Configuration, collection: Collection, period: Period, files: Files | None
+) -> tuple[Joined, HeldSpan | None]:
+    """Join the windows of a period, and say what files hold in and out of it; None of a topic."""
+    if files is not None:
+        return _joined_of_files(collection, period, files)
+    cluster, topics = loaded.cluster, loaded.topics
+    read = read_topic(loaded, topics.windows, lambda: join_windows(cluster, topics, collection, period))
+    return read, None
+
+
+def _joined_of_files(collection: Collection, period: Period, files: Files) -> tuple[Joined, HeldSpan | None]:
+    """Join the windows of a period, and say what the files hold in and out of it."""
+    fingerprint = f"{collection.fingerprint:016x}"
+    found = files_of(files, collection.name)
+    table, others, held = read_files(found, window_schema(), collection.name, fingerprint, period)
+    windows = windows_of(collection, table)
+    shape = (collection.cohorts, collection.width)
+    total = WindowCounts(np.zeros(shape, np.int64), np.zeros(shape[0], np.int64), packs=0, rejected=0)
+    for counts in windows.values():
+        total += counts
+    reports = {start: counts.reports for start, counts in windows.items() if counts.reports}
+    passed_over = {int(each, 16): len(starts) for each, starts in others.items()}
+    return Joined(total, reports, [], passed_over, 0), held

@@ -1,0 +1,103 @@
+"""Check that Kafka can be reached and accepts us; its clients retry for half a minute and name no cause."""
+
+import asyncio
+from dataclasses import dataclass
+
+from deniable.cluster.cluster import Cluster, is_loopback
+from deniable.cluster.connection.causes import Cause, cause_of
+from deniable.cluster.connection.handshakes import Address, greet, log_in
+from deniable.cluster.credential_files import SecurityError
+from deniable.estimators.errors import DeniableError
+
+PROBE_SECONDS = 5.0
+
+
+class UnreachableError(DeniableError, RuntimeError):
+    """None of the brokers' addresses can be used."""
+
+
+class RefusedError(UnreachableError):
+    """A broker answers but refuses us, or we do not trust it: waiting does not help."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The outcome of connecting to one broker.
+
+    Parameters
+    ----------
+    address : HOST:PORT.
+    cause : why it cannot be used; None if it can.
+    certificate : the broker's, DER; None without TLS, or if connecting failed earlier.
+    brokers : advertised addresses of the cluster's brokers.
+    """
+
+    address: str
+    cause: Cause | None
+    certificate: bytes | None = None
+    brokers: tuple[Address, ...] = ()
+
+
+def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
+    """Connect to all brokers at once, like Kafka's clients, until one accepts us; for at most `seconds`.
+
+    Must not be called within an event loop.
+
+    Raises
+    ------
+    UnreachableError with the reason for every address; RefusedError if a broker answered; SecurityError if a
+    file of `kafka.security` cannot be used.
+    """
+    if cluster.security is not None:
+        cluster.security.check()
+    causes = asyncio.run(_causes_of(cluster, seconds))
+    if causes is None:
+        return
+    reasons = "; ".join(f"{address}: {cause.what}" for address, cause in causes.items())
+    if any(cause.is_answer for cause in causes.values()):
+        remedies = dict.fromkeys(cause.remedy for cause in causes.values() if cause.is_answer)
+        raise RefusedError(f"Kafka cannot be used ({reasons}); {'; '.join(remedies)}")
+    if cluster.security is None and all(is_loopback(host) for host, _ in cluster.addresses()):
+        remedy = (
+            "start one with deniable dev, which keeps its data, or with deniable broker; or name an existing "
+            "one in kafka.bootstrap_servers, or with --bootstrap-servers HOST:PORT"
+        )
+    else:
+        remedy = "check that it runs and that kafka.bootstrap_servers names it; deniable doctor says more"
+    raise UnreachableError(f"no Kafka broker answers ({reasons}); {remedy}")
+
+
+async def _causes_of(cluster: Cluster, seconds: float) -> dict[str, Cause] | None:
+    """Return why each broker cannot be used, by address; None as soon as one can."""
+    addresses = cluster.addresses()
+    tasks = [asyncio.create_task(try_broker(cluster, *each, seconds)) for each in addresses]
+    try:
+        for done in asyncio.as_completed(tasks):
+            if (await done).cause is None:
+                return None
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    tried = [task.result() for task in tasks]
+    return {each.address: each.cause for each in tried if each.cause is not None}
+
+
+async def try_broker(cluster: Cluster, host: str, port: int, seconds: float) -> Tried:
+    """Connect to one broker and log in, for at most `seconds`."""
+    address = address_of(host, port)
+    certificate = None
+    try:
+        async with asyncio.timeout(seconds):
+            certificate = await greet(host, port, cluster.security)
+            brokers = await log_in(cluster, host, port)
+    except SecurityError:
+        raise
+    except Exception as error:  # noqa: BLE001 - clients raise anything; each becomes a cause
+        return Tried(address, cause_of(error, seconds, cluster.security), certificate)
+    return Tried(address, None, certificate, tuple(brokers))
+
+
+def address_of(host: str, port: int) -> str:
+    """HOST:PORT, IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,134 @@
+"""Check the topics that a program uses before it begins."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from kafka import KafkaAdminClient
+from kafka.admin import ACLOperation
+from kafka.errors import KafkaError
+
+from deniable.cluster.cluster import Cluster, PlaintextError
+from deniable.cluster.connection.probe import probe
+from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.findings import lack, missing, unreadable
+from deniable.cluster.permissions.roles import (
+    Role,
+    permissions_of,
+    required_permissions,
+    topic_permission,
+    topics_of,
+)
+from deniable.cluster.topics import findings as topic_findings
+from deniable.cluster.topics.findings import numbers_of
+from deniable.estimators.collection import Collection
+from deniable.estimators.errors import DeniableError
+from deniable.protocol.topic_names import Topics
+
+READING_ROLES = (Role.READER, Role.AGGREGATOR, Role.RELAY)
+NO_UPLOADS = (
+    "the collection file has no section edge or relay; write relay: {} into it, then run deniable topics "
+    "create"
+)
+
+
+class TopicSetupError(DeniableError, RuntimeError):
+    """The topics cannot be created or used; the message says what to do."""
+
+
+def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
+    """Return a topic's number of partitions, whatever its settings.
+
+    Raises
+    ------
+    TopicSetupError if it is absent or we may not read it.
+    """
+    with connected(cluster) as admin:
+        _refuse_unreadable(admin, cluster, topics, name)
+        numbers = numbers_of(admin, topics)
+        if name not in numbers:
+            is_unasked = name in (topics.uploads, topics.rejected_uploads) and not topics.takes_uploads
+            absence = topic_findings.absence(name)
+            refuse([absence._replace(remedy=NO_UPLOADS) if is_unasked else absence])
+        return numbers[name]
+
+
+def require_readable(cluster: Cluster, topics: Topics, name: str) -> None:
+    """Check the topic to read; TopicSetupError if it is absent or unfit, or if we may not read it."""
+    with connected(cluster) as admin:
+        _refuse_unreadable(admin, cluster, topics, name)
+        refuse(topic_findings.fit_findings(admin, topics, name))
+
+
+def _refuse_unreadable(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, name: str) -> None:
+    asked = topic_permission(name, ACLOperation.READ)
+    if not missing(admin, topics, [asked]):
+        return
+    roles = [role for role in READING_ROLES if asked in permissions_of(role, topics)]
+    refuse([unreadable(cluster, asked, roles[0]) if roles else lack(cluster, [asked], None)])
+
+
+def refuse_lacks(
+    admin: KafkaAdminClient,
+    cluster: Cluster,
+    topics: Topics,
+    role: Role,
+) -> None:
+    """Raise TopicSetupError with the permissions that the role lacks, if any."""
+    if lacks := missing(admin, topics, required_permissions(role, topics)):
+        refuse([lack(cluster, lacks, role)])
+
+
+def require_reports(cluster: Cluster, topics: Topics) -> None:
+    """Check the topic that producers write to; TopicSetupError with a line for each finding."""
+    with connected(cluster) as admin:
+        refuse_lacks(admin, cluster, topics, Role.PRODUCER)
+        refuse(topic_findings.reports_findings(admin, topics))
+
+
+def require_uploads(cluster: Cluster, topics: Topics, role: Role, collections: Sequence[Collection]) -> None:
+    """Check the topics of an edge or a relay; TopicSetupError with a line for each finding.
+
+    Parameters
+    ----------
+    cluster, topics : of the deployment.
+    role : Role.EDGE or Role.RELAY.
+    collections : of the collection file; they determine how long uploads must be kept.
+    """
+    with connected(cluster) as admin:
+        refuse_lacks(admin, cluster, topics, role)
+        refuse(of_uploads(admin, topics, role, collections))
+
+
+def of_uploads(
+    admin: KafkaAdminClient, topics: Topics, role: Role, collections: Sequence[Collection]
+) -> list[Finding]:
+    """Find what is wrong with the topics of an edge or a relay, which may see no others."""
+    if not topics.takes_uploads:
+        return [Finding("no device can upload", NO_UPLOADS[0].upper() + NO_UPLOADS[1:])]
+    names = topics_of(role, topics)
+    found = topic_findings.upload_findings(admin, topics, names)
+    is_whole = role is Role.RELAY and not found
+    return found + (topic_findings.limits_exceeded(admin, topics, collections, names) if is_whole else [])
+
+
+def refuse(findings: Sequence[Finding]) -> None:
+    """Raise TopicSetupError with a line for each finding, if there is any."""
+    if findings:
+        raise TopicSetupError("\n".join(map(str, findings)))
+
+
+@contextmanager
+def connected(cluster: Cluster) -> Iterator[KafkaAdminClient]:
+    """Connect an admin client; UnreachableError, or TopicSetupError with what the broker refused."""
+    probe(cluster)
+    try:
+        admin = KafkaAdminClient(**cluster.client_settings())
+        try:
+            cluster.check_advertised(broker.host for broker in admin._manager.cluster.brokers())
+            yield admin
+        finally:
+            admin.close()
+    except KafkaError as error:
+        raise TopicSetupError(f"Kafka at {cluster.bootstrap_servers} refused: {error}") from error
+    except PlaintextError as error:
+        raise TopicSetupError(str(error)) from error
