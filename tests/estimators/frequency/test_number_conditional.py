@@ -58,7 +58,7 @@ def assert_covered(shape, epsilon, reports, runs=RUNS):
     assert quantiles.mean() >= 0.95
     assert mean >= LEAST
     assert steps.mean() >= 0.94
-    if steps.min() < 0.84:  # of 64, each .95: in 6e-4 of the seeds
+    if steps.min() < 0.84 or false > 0.05:  # of 64 steps, each .95: in 6e-4 of the seeds
         _, _, steps, together, false = coverage(shape, epsilon, reports, MANY_RUNS, seed=32)
         assert steps.min() >= 0.91  # again in 1e-3; of .88 not seen again in 1e-2
     assert together >= LEAST
