@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import deniable
-
-PACKAGES = Path(deniable.__file__).parent
+PACKAGES = Path(__file__).parents[3]
 PAGE = PACKAGES / "edge" / "try_page"
 CLIENT = PACKAGES / "producers" / "browser"
 CLIENT_MODULES = ("deniable", "mechanisms")
