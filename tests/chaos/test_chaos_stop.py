@@ -1,4 +1,4 @@
-"""SIGTERM under load: the worker stores what it has counted, leaves the group, and ends; another goes on."""
+"""SIGTERM under load: the worker leaves the group and ends; another goes on from what it has stored."""
 
 import signal
 from pathlib import Path
@@ -23,7 +23,7 @@ def members(configuration: Configuration) -> int:
         return len(admin.describe_groups([configuration.topics.group])[configuration.topics.group]["members"])
 
 
-def test_stopped_worker_has_stored_all_and_left(broker: str, topic_prefix: str, tmp_path: Path) -> None:
+def test_stopped_worker_has_left_and_another_goes_on(broker: str, topic_prefix: str, tmp_path: Path) -> None:
     """A member that ends without leaving stays in the group for the time of its session."""
     configuration = configure(tmp_path, broker, topic_prefix)
     workers, load = Workers(configuration, tmp_path), Load(configuration, 500, 0.0, 1)
@@ -32,15 +32,9 @@ def test_stopped_worker_has_stored_all_and_left(broker: str, topic_prefix: str, 
         assert wait_until(lambda: stopped.ready and other.ready), workers.describe()
         assert wait_until(lambda: len(stopped.positions()) == len(other.positions()) == 2), workers.describe()
         load.start()
-        counted: dict[int, int] = {}
-
-        def is_ahead() -> bool:
-            """Whether it has counted what is not stored."""
-            stored = committed(configuration)
-            counted.update(stopped.positions())
-            return all(counted[partition] > max(stored[partition], 100) for partition in counted)
-
-        assert wait_until(is_ahead), workers.describe()
+        # That counts of the last moment are stored is seen where time stands still: test_owner.py.
+        assert wait_until(lambda: min(stopped.positions().values()) > 100), workers.describe()
+        counted = stopped.positions()
         stopped.signal(signal.SIGTERM)
         status = stopped.child.wait(120)
         assert (status, members(configuration)) == (0, 1), workers.describe()
