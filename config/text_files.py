@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import BinaryIO
 
-import click
-
 
 class UnreadableFileError(ValueError):
     """A file is absent, or cannot be opened or read. The message completes a sentence, as in `text_of`."""
@@ -56,17 +54,3 @@ def lines_of(text: str) -> list[str]:
                 "each"
             )
     return list(first)
-
-
-def read_text(stream: BinaryIO, most_bytes: int) -> str:
-    """Like `text_of`, for a command's input file or stdin; click.ClickException that names it."""
-    try:
-        return text_of(stream, most_bytes)
-    except ValueError as error:
-        raise click.ClickException(f"{name_of(stream)} {error}") from error
-
-
-def name_of(stream: BinaryIO) -> str:
-    """Return a file's name as given by the user; "stdin" if it has no textual name."""
-    name = getattr(stream, "name", None)
-    return name if isinstance(name, str) and name != "<stdin>" else "stdin"

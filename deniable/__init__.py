@@ -14,11 +14,11 @@ imports it. May import everything, each name when it is first used; begin with `
 
 from importlib import import_module
 
-# Type checkers take it for true. To import `typing` would take three quarters of the time of this module.
-TYPE_CHECKING = False
+# False, which type checkers take for true by its name, and completion (jedi) cannot know: `False` it would
+# believe. To import `typing` would take three quarters of the time of this module.
+TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Any
 
     from deniable.analysis.errors import AnalysisError as AnalysisError
     from deniable.analysis.functions.decoding import decode as decode
@@ -136,17 +136,19 @@ PLACES = {
 __all__ = ["open_producer", *PLACES]
 
 
-def __getattr__(name: str) -> "Any":
-    """Import one of PLACES when it is first used.
+if not TYPE_CHECKING:  # to type checkers, all names are those above
 
-    Raises
-    ------
-    AttributeError for other names.
-    """
-    if name not in PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(PLACES[name]), name)
-    return found
+    def __getattr__(name: str) -> object:
+        """Import one of PLACES when it is first used.
+
+        Raises
+        ------
+        AttributeError for other names.
+        """
+        if name not in PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(PLACES[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:

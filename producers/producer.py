@@ -1,20 +1,17 @@
 """The producer: true values in, randomized packs out."""
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import TracebackType
-from typing import Self
-
-from prometheus_client import CollectorRegistry
+from typing import TYPE_CHECKING, Self
 
 from deniable.producers.concurrency import fork_hooks
 from deniable.producers.concurrency.clock import Clock
 from deniable.producers.concurrency.synchronization import TimeBudget
 from deniable.producers.config import ProducerConfig
 from deniable.producers.errors import ClosedError, DeliveryError
-from deniable.producers.metrics.collector import ProducerMetrics
 from deniable.producers.metrics.counters import Counters, Receipt, ReportTotals
 from deniable.producers.pipeline.queueing.submission import FlushRequest
 from deniable.producers.pipeline.recording import process_end
@@ -26,6 +23,9 @@ from deniable.producers.responders.validation import Clients, EventTime, EventVa
 from deniable.producers.storage.input_progress import InputProgress
 from deniable.producers.transport.agreement import Disagreement
 from deniable.protocol.secrets.secret import secret_of
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Producer:
     SecretError if the secret cannot be used; StoreError if the store cannot be used.
     """
 
-    def __init__(self, config: ProducerConfig, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self, config: ProducerConfig, registry: "CollectorRegistry | None" = None) -> None:
         self._config = config
         self._allowances = {each.collection.name: each for each in config.allowances}
         self._secret = secret_of(config.data_dir, config.secret_file)
@@ -63,8 +63,8 @@ class Producer:
         except DeliveryError:
             self._pipeline.abandon()
             raise
-        self.registry = CollectorRegistry() if registry is None else registry
-        self.registry.register(ProducerMetrics(self._allowances, self.counters, self._differing))
+        if registry is not None:
+            self.registry = self._exported_to(registry)
         fork_hooks.watch(self)
         process_end.watch(self)
 
@@ -175,6 +175,8 @@ class Producer:
 
     async def aflush(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (as in `flush`)
         """Like `flush`, without blocking the event loop."""
+        import asyncio
+
         await asyncio.to_thread(self.flush, timeout)
 
     def close(self, timeout: float = 30.0) -> None:
@@ -206,7 +208,16 @@ class Producer:
 
     async def aclose(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (as in `close`)
         """Like `close`, without blocking the event loop."""
+        import asyncio
+
         await asyncio.to_thread(self.close, timeout)
+
+    @cached_property
+    def registry(self) -> "CollectorRegistry":
+        """The registry with the metrics: the given one, else one that is made when it is first asked for."""
+        from prometheus_client import CollectorRegistry
+
+        return self._exported_to(CollectorRegistry())
 
     def counters(self) -> Counters:
         """Return totals since the start, or since the fork."""
@@ -255,6 +266,8 @@ class Producer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        import asyncio
+
         await asyncio.to_thread(self.__exit__, kind, error, trace)
 
     def save(self, seconds: float) -> bool:
@@ -278,6 +291,12 @@ class Producer:
         self._recorder = Recorder(self._randomization, self._pipeline, self._totals, self._clock)
         if self._closing.locked():
             self._recorder.close(0.0)
+
+    def _exported_to(self, registry: "CollectorRegistry") -> "CollectorRegistry":
+        from deniable.producers.metrics.collector import ProducerMetrics
+
+        registry.register(ProducerMetrics(self._allowances, self.counters, self._differing))
+        return registry
 
     def _differing(self) -> Mapping[str, Disagreement]:
         return self._pipeline.differing

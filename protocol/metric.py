@@ -6,10 +6,11 @@ or meaning is repeated.
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+if TYPE_CHECKING:  # imported when metrics are exported: a producer that nobody scrapes does without
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 PREFIX = "deniable"
 
@@ -59,12 +60,16 @@ class CounterMetric(Metric):
         """Name that Prometheus sees: prefix, name, unit, `_total`."""
         return f"{super().exposed}_total"
 
-    def register(self, registry: CollectorRegistry) -> Counter:
+    def register(self, registry: "CollectorRegistry") -> "Counter":
         """Create the metric in this registry."""
+        from prometheus_client import Counter
+
         return Counter(self.exposed, self.help, self.labels, registry=registry)
 
-    def family(self) -> CounterMetricFamily:
+    def family(self) -> "CounterMetricFamily":
         """Create an empty family for one scrape."""
+        from prometheus_client.core import CounterMetricFamily
+
         return CounterMetricFamily(self.exposed, self.help, labels=self.labels)
 
 
@@ -74,12 +79,16 @@ class GaugeMetric(Metric):
 
     kind = "gauge"
 
-    def register(self, registry: CollectorRegistry) -> Gauge:
+    def register(self, registry: "CollectorRegistry") -> "Gauge":
         """Create the metric in this registry."""
+        from prometheus_client import Gauge
+
         return Gauge(self.exposed, self.help, self.labels, registry=registry)
 
-    def family(self) -> GaugeMetricFamily:
+    def family(self) -> "GaugeMetricFamily":
         """Create an empty family for one scrape."""
+        from prometheus_client.core import GaugeMetricFamily
+
         return GaugeMetricFamily(self.exposed, self.help, labels=self.labels)
 
 
@@ -96,12 +105,14 @@ class HistogramMetric(Metric):
 
     kind = "histogram"
 
-    def register(self, registry: CollectorRegistry) -> Histogram:
+    def register(self, registry: "CollectorRegistry") -> "Histogram":
         """Create the metric in this registry."""
+        from prometheus_client import Histogram
+
         return Histogram(self.exposed, self.help, self.labels, registry=registry, buckets=self.buckets)
 
 
-def single(metric: CounterMetric | GaugeMetric, value: float) -> CounterMetricFamily | GaugeMetricFamily:
+def single(metric: CounterMetric | GaugeMetric, value: float) -> "CounterMetricFamily | GaugeMetricFamily":
     """Return the family of a metric without labels, with its value, for one scrape."""
     family = metric.family()
     family.add_metric([], value)

@@ -8,7 +8,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.config.text_files import name_of, read_text
+from deniable.deploy.cli.input_text import name_of, read_text
 from deniable.deploy.cli.options import NumberRange, refuse_alone
 from deniable.deploy.offline.estimate_table import record_of, table
 from deniable.deploy.offline.integers import parse_whole

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import click
 
-from deniable.config.text_files import name_of, read_text
+from deniable.deploy.cli.input_text import name_of, read_text
 from deniable.deploy.offline.estimate_krr import estimate
 from deniable.deploy.offline.estimate_table import record_of, table
 from deniable.deploy.offline.google_rappor import parse_counts, parse_map, parse_params

@@ -1,24 +1,19 @@
 """Hooks before and after a fork, for objects that have threads and open files."""
 
-# What threads of a producer would import later: a fork at that moment would leave the child a module that is
-# half imported. Looking up a host's address needs `idna`, and the child would remember its half import as an
-# unknown encoding; numpy imports `ma` on the first call of `unique`.
-import encodings.idna  # noqa: F401
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 from weakref import WeakSet
 
-import numpy.ma  # noqa: F401
-
 from deniable.producers.concurrency.synchronization import Latch
 
 STILL_SECONDS = 1.0
 FORK_SECONDS = 0.001
+LATE_IMPORTS = "deniable.producers.concurrency.late_imports"
 
 
 class Pause:
@@ -50,8 +45,14 @@ def watch(one: Forkable) -> None:
     _watched.add(one)
 
 
-def import_in_thread(name: str) -> ModuleType:
-    """Import a module in a thread, not while the process forks: the child would have half of it."""
+def import_in_thread(name: str, meanwhile: Callable[[], None] = lambda: None) -> ModuleType:
+    """Import a module in a thread, not while the process forks: the child would have half of it.
+
+    Parameters
+    ----------
+    name : of the module.
+    meanwhile : called again and again while the process forks, to serve its pauses.
+    """
     while True:
         done = Latch()
         _imports.append(done)
@@ -62,6 +63,7 @@ def import_in_thread(name: str) -> ModuleType:
         finally:
             _imports.remove(done)
             done.open()
+        meanwhile()
         time.sleep(FORK_SECONDS)
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable.estimators.collection import Collection
 from deniable.producers.errors import HopelessError
@@ -10,10 +11,12 @@ from deniable.producers.metrics.counters import ReportTotals
 from deniable.producers.pipeline.stored_packs import Destination
 from deniable.producers.storage.outbox import Outbox, StoredPack
 from deniable.producers.storage.store import StoreError
-from deniable.producers.transport.edge.delivery import EdgeDelivery
 from deniable.producers.transport.packs import OutgoingPack
 from deniable.producers.transport.sender import Delivery
 from deniable.protocol.wire import MAX_RECORD_BYTES
+
+if TYPE_CHECKING:
+    from deniable.producers.transport.edge.delivery import EdgeDelivery
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ class Dispatch:
 
     def __init__(
         self,
-        delivery: Delivery | EdgeDelivery,
+        delivery: "Delivery | EdgeDelivery",
         destination: Destination,
         collections: Mapping[int, Collection],
         totals: ReportTotals,

@@ -23,14 +23,13 @@ from deniable.producers.pipeline.transactions import StoreTransactions
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.storage.store import BusyError
 from deniable.producers.transport.agreement import Agreement
-from deniable.producers.transport.edge.agreement import EdgeAgreement
-from deniable.producers.transport.edge.connection import EdgeConnection
-from deniable.producers.transport.edge.delivery import EdgeDelivery
 from deniable.producers.transport.sender import Delivery
 from deniable.protocol.secrets.secret import Secret
 
 if TYPE_CHECKING:
     from deniable.producers.transport.connection import Connection
+    from deniable.producers.transport.edge.agreement import EdgeAgreement
+    from deniable.producers.transport.edge.delivery import EdgeDelivery
 
 
 def connect(*where: Any) -> "Connection":
@@ -109,7 +108,12 @@ class StoringThread:
         edge: EdgeAddress,
         collections: Iterable[Collection],
         totals: ReportTotals,
-    ) -> tuple[ToEdge, EdgeAgreement, EdgeDelivery]:
+    ) -> "tuple[ToEdge, EdgeAgreement, EdgeDelivery]":
+        # Here, since most producers send to Kafka and need no HTTP.
+        from deniable.producers.transport.edge.agreement import EdgeAgreement
+        from deniable.producers.transport.edge.connection import EdgeConnection
+        from deniable.producers.transport.edge.delivery import EdgeDelivery
+
         agreement = EdgeAgreement(collections, edge, config.timing)
         delivery = EdgeDelivery(
             partial(EdgeConnection, edge, config.connect_seconds, config.timing.stall),

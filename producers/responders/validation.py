@@ -50,11 +50,11 @@ MISSING_INTEGER = -1  # stands for a missing integer, and for a number that is n
 
 def is_missing(item: object) -> bool:
     """Whether this stands for a missing value: None, NaN, numpy's masked, pandas' NA and NaT."""
-    if item is None or item is np.ma.masked:
+    if item is None:
         return True
     if isinstance(item, float | np.floating):
         return bool(item != item)
-    return type(item).__name__ in ("NAType", "NaTType")
+    return type(item).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def texts(what: str, given: object) -> list[str]:
@@ -203,7 +203,7 @@ def nearest_float(item: Any) -> float:
 
 def _is_array(given: object, kinds: str) -> TypeGuard[NDArray[Any]]:
     """Whether this is a one-dimensional array of these kinds, with nothing masked."""
-    if not isinstance(given, np.ndarray) or isinstance(given, np.ma.MaskedArray):
+    if not isinstance(given, np.ndarray) or hasattr(given, "mask"):  # numpy.ma need not be loaded
         return False
     return given.ndim == 1 and given.dtype.kind in kinds
 

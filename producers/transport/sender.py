@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from deniable.producers.concurrency.background_thread import Background
-from deniable.producers.concurrency.fork_hooks import import_in_thread
+from deniable.producers.concurrency.fork_hooks import LATE_IMPORTS, import_in_thread
 from deniable.producers.concurrency.timing import DEFAULT, ProducerTiming
 from deniable.producers.errors import DeliveryError, HopelessError
 from deniable.producers.transport.agreement import Agreement
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 BYTES_IN_FLIGHT = 32 * 2**20
 # All that uses Kafka's client, whose import takes as long as that of everything else: the thread does it.
-LATE = ("deniable.producers.transport.connection", "deniable.cluster.reading.publication_reader")
+LATE = (
+    LATE_IMPORTS,
+    "deniable.producers.transport.connection",
+    "deniable.cluster.reading.publication_reader",
+)
 
 _log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 import deniable
 from tests.support.paths import REPOSITORY
@@ -169,6 +170,7 @@ producer.report("opened", None, clients=None)  # wrong
 producer.report(5, "AA", clients=None)  # wrong
 producer.report("opened", "AA")  # wrong
 deniable.open_producer(5)  # wrong
+deniable.Krr  # wrong
 """
 
 
@@ -222,8 +224,9 @@ def test_signatures_have_only_public_types() -> None:
 
 
 def _names_in(module: str) -> dict[str, object]:
-    """Return what annotations of a module may name; `deniable` imports Producer late."""
-    return {**vars(sys.modules[module]), "Producer": deniable.Producer, "Path": Path}
+    """Return what annotations of a module may name, also what is imported late."""
+    late = {"Producer": deniable.Producer, "Path": Path, "CollectorRegistry": CollectorRegistry}
+    return {**vars(sys.modules[module]), **late}
 
 
 def _constructor(cls: type) -> Callable[..., object] | None:

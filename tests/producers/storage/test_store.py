@@ -214,7 +214,8 @@ def test_opening_a_second_store_keeps_the_locks_of_the_first(store):
     """
     Store(store.path.parent).close()
     log = store.path.with_name("producer.sqlite-wal")
-    code = "import sys, pathlib, producers.storage.store as s; s.Store(pathlib.Path(sys.argv[1])).close()"
+    code = "import sys; from deniable.producers.storage.store import Store; from pathlib import Path"
+    code += "; Store(Path(sys.argv[1])).close()"
     subprocess.run([sys.executable, "-c", code, str(store.path.parent)], check=True)
     assert log.exists()
     with store.transaction():

@@ -4,7 +4,7 @@ import io
 from functools import partial
 from pathlib import Path
 
-from deniable.config.text_files import read_text
+from deniable.deploy.cli.input_text import read_text
 from tests.support.messages import PinMessages
 
 
