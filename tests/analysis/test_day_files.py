@@ -108,6 +108,7 @@ def test_newer_revisions_replace_older_ones(tmp_path: Path, ending: str) -> None
     assert files.files == {*names_of(tmp_path / "out")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_withdrawn_windows_are_removed_unless_the_file_has_a_newer_revision(
     tmp_path: Path, ending: str

@@ -157,6 +157,7 @@ def test_picture_has_bars_or_curves_or_both(tmp_path: Path) -> None:
     assert widths[0] == pytest.approx(widths[1] + widths[2], abs=2)
 
 
+@pytest.mark.slow
 def test_met_and_unmet_goals_differ_by_more_than_color() -> None:
     """Unmet goals are hatched and labelled."""
     assert [bar.get_hatch() for bar in bars_of(PARTS)] == [None, "/////", "/////", None]

@@ -134,6 +134,7 @@ def javascript_sources():
         yield answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_same_words_give_the_same_reports(javascript_sources, name):
     """Every word that Python draws is drawn, and no other; each value is reported twice by two devices."""

@@ -189,6 +189,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_no_command_connects_to_another_machine_in_clear(
     file: Path, line: str, monkeypatch: pytest.MonkeyPatch

@@ -77,6 +77,7 @@ def test_a_step_holds_nothing_that_belongs_to_another(overlay: Overlay) -> None:
         assert overlay.config_map in {each["metadata"]["name"] for each in documents}
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_docs_follow_the_order(overlay: Overlay) -> None:
     """Each step is waited for before the next one begins, by a workload that is there."""
     text = (FOLDER.parents[1] / "docs" / "containers.md").read_text()

@@ -55,6 +55,7 @@ def test_edge_has_probes_and_time_to_stop(overlay: Overlay) -> None:
     assert pod["terminationGracePeriodSeconds"] > 5 + 2 * EDGE_STOP_SECONDS
 
 
+@pytest.mark.slow
 def test_relay_has_time_to_stop_and_is_replaced_one_at_a_time(overlay: Overlay) -> None:
     pod, _ = pod_of(overlay, "deniable-relay")
     assert pod["terminationGracePeriodSeconds"] > max(STOP_SECONDS, SESSION_MILLISECONDS / 1000)

@@ -85,6 +85,7 @@ def test_database_is_verified_and_its_password_only_referenced(
     assert policy["podSelector"]["matchLabels"].items() <= labels.items()
 
 
+@pytest.mark.slow
 def test_secret_is_copied_so_that_only_its_user_can_read_it(
     overlay: Overlay, pod: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def setting(unit: str, name: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 @each_unit
 def test_systemd_finds_nothing_wrong(unit: str, tmp_path: Path) -> None:
     instance = installed(tmp_path, unit)

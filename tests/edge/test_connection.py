@@ -483,6 +483,7 @@ def test_repeated_head_after_another_request(edge):
             assert body in edge.edge.kafka.uploads()
 
 
+@pytest.mark.slow
 def test_rate_limit_counts_repeated_heads():
     with served(uploads_per_minute=5) as edge, edge.connect() as client:
         statuses = []

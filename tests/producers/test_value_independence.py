@@ -69,6 +69,7 @@ def test_recorded_values_leave_the_same_whatever_they_are(name, data):
     assert left[0] == left[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COLLECTIONS.keys() - {"two_hot"}))  # a list or tuple is several sets
 @bounded
 @given(data=st.data())

@@ -162,6 +162,7 @@ def test_windows_with_few_reports_are_skipped() -> None:
     assert judged(FRUIT, krr(6, 0, 0, 0))["impossible"].judged == 1
 
 
+@pytest.mark.slow
 def test_packs_of_other_collections_are_skipped() -> None:
     assert judge_pack(FRUIT, pack_of(FRUIT)) is None
     assert judge_pack(PLACE, pack_of(FRUIT)) is None

@@ -98,6 +98,7 @@ def misses(low: FloatArray, high: FloatArray, share: float) -> int:
     return int(((low > share) | (high < share)).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
 def test_joined_intervals_cover(share: float) -> None:
     """In 20,000 changes at most 5 % of intervals miss, and the mean error is that of the noise.

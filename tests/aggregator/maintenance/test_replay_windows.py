@@ -42,6 +42,7 @@ def test_exact_workers_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
 ONE = np.array([[0, 0, 1, 0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "difference"),
     [

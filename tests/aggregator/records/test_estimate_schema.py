@@ -123,6 +123,7 @@ def test_real_records_conform(validator: Any) -> None:
         validator.validate(json.loads(encode_estimate(record)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [

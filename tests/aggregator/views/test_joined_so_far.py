@@ -77,6 +77,7 @@ def across(
     return join_so_far(present, joined, result, estimated(former, before, present))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("former", "present", "tolerance"),
     [(CLOSER, FRUIT, 1e-9), (LONGER, FRUIT, 1e-9), (FRUIT, LONGER, 1e-9), (HASHED, HASHED, 0.05)],

@@ -76,6 +76,7 @@ def worst(likelihood, mechanism, values, outputs, reports, of_pattern: bool) -> 
     return log(largest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon_inf", "epsilon_one"), [(4.0, 1.0), (2.0, 1.5), (1.0, 0.25)])
 @pytest.mark.parametrize("reports", [1, 2, 3])
 def test_longitudinal_krr_is_bounded_whatever_the_values_do(
@@ -122,6 +123,7 @@ def test_three_values_of_thirty_reports_each_are_not_understated() -> None:
     assert costs(changing(bloom), 90, 1e-6, memoized=True)["exact"] >= 3 * one > 23.35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.5, 1.9, 4.0, 8.0, 11.9, 16.1])
 @pytest.mark.parametrize(
     "mechanism",

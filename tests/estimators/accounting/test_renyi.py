@@ -74,6 +74,7 @@ def mixture(*parts: tuple[float, PrivacyLoss]) -> PrivacyLoss:
     return PrivacyLoss(0.01, -half, mass, half * 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [

@@ -141,6 +141,7 @@ def test_bounds_are_ordered(shared: Shared, _: float, reports: int, delta: float
     assert rdp <= min(loss.largest, epsilon_from_rho(zcdp_rho(loss), delta)) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("permanent", "instantaneous"), [(1.0, 0.3), (2.0, 1.0), (4.0, 2.0)])
 @pytest.mark.parametrize("k", [3, 6, 20, 1000])
 def test_two_extremes_bound_the_enumeration_closely(

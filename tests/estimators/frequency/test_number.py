@@ -142,6 +142,7 @@ def expected_estimate(numbers, mechanism, reports):
     return estimate_number(np.rint(reports * report_rates(shares, mechanism)).astype(np.int64), mechanism)
 
 
+@pytest.mark.slow
 def test_a_trillion_reports_of_one_cell_are_estimated():
     """Beside them EM comes to 0 elsewhere, whose logarithm Newton's method needs."""
     mechanism = SquareWave.from_epsilon(0.0, 1.0, 512, 8.0)
@@ -258,6 +259,7 @@ def test_estimate_moves_with_the_range():
         assert there.high == pytest.approx(400 * here.high - 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [1, 100, 10**9])
 @pytest.mark.parametrize("epsilon", [0.1, 1, 16])
 def test_figures_are_ordered_and_in_range(reports, epsilon):

@@ -18,6 +18,7 @@ RANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("minimum", "maximum"), RANGES)
 def test_figures_are_fractions_of_any_range(minimum, maximum):
     """Squares of numbers near 1e200 overflow, and those near 1e-200 are 0."""

@@ -40,6 +40,7 @@ def test_float_rounding_never_exceeds_an_epsilon(hashes, epsilon_inf, epsilon_on
     assert mechanism.epsilon_one <= epsilon_one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ones", [1, 2])
 @pytest.mark.parametrize("epsilon_inf", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 1.0])

@@ -87,6 +87,7 @@ def test_rounding_up_is_upwards_and_small() -> None:
     assert len({rounded_up(n) for n in numbers}) < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("since", [0, 59, 3600])
 @pytest.mark.parametrize(("window", "grace"), [(60, 30), (7, 100), (3600, 0)])
 def test_no_client_exceeds_its_exposure(tmp_path, since: int, window: int, grace: int) -> None:

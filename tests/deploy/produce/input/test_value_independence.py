@@ -120,6 +120,7 @@ SIZES = st.lists(st.integers(1, 40), max_size=20)
 OF_CSV = [name for name, each in COLLECTIONS.items() if not takes_several(each)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_CSV)
 @bounded
 @given(one=two_lists(CELLS), other=two_lists(CELLS), sizes=SIZES, clients=st.booleans())
@@ -133,6 +134,7 @@ def test_csv_leaves_the_same_whatever_its_values(
     assert (left["lines"], left["skipped"], left["stopped"]) == ((3, 1, None) if clients else (4, 0, None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLLECTIONS)
 @bounded
 @given(

@@ -14,6 +14,7 @@ from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from tests.support.messages import PinMessages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shuffled", "forged_share", "honest"),
     [(1000, 0.5, 500), (10_000, 0.1, 9000), (12_345, 0.0, 12_300), (1, 0.5, 1), (7, 0.5, 3), (999, 0.0, 999)],

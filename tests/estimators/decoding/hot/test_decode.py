@@ -23,6 +23,7 @@ def counts_of(rng, in_bucket, reports, mechanism):
     return ones[None, :], np.array([reports])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [ONE_HOT, THREE_HOT], ids=["one-hot", "three-hot"])
 @pytest.mark.parametrize("seed", range(4))
 def test_maximum_matches_a_general_solver(mechanism, seed):

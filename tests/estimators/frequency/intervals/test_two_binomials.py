@@ -49,6 +49,7 @@ def counts_of(holders: int, channel: Inversion, reports: int) -> tuple[slice, np
     return slice(first, first + len(probability)), probability
 
 
+@pytest.mark.slow
 @each_channel
 @pytest.mark.parametrize("reports", REPORTS)
 def test_coverage_is_as_stated(channel: Inversion, reports: int) -> None:
@@ -124,6 +125,7 @@ def test_a_test_by_normal_tails_would_be_seen() -> None:
     assert tails_outside(interval, channel, 10, together) > 100 * (1 - together)
 
 
+@pytest.mark.slow
 @each_channel
 @pytest.mark.parametrize("reports", REPORTS)
 def test_intervals_are_monotone_never_empty_and_hold_the_nearest_share(

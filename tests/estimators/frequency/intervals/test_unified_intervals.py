@@ -82,6 +82,7 @@ def test_every_share_is_covered_with_95_percent(error: float, shares: int) -> No
         assert covered == pytest.approx(0.95, abs=9e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS)
 def test_intervals_are_monotone_never_empty_and_hold_the_nearest_share(error: float) -> None:
     estimates, low, high = ends_over(error)

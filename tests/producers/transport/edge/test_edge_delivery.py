@@ -115,6 +115,7 @@ PASSING = {
 OFTEN = {"503", "cut", "portal"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", but_for(OFTEN, PASSING, pytest.mark.slow))
 def test_pack_is_sent_again_with_the_same_bytes(make, server, name):
     server.answer = in_turn(PASSING[name], PASSING[name], plain(204))
@@ -168,6 +169,7 @@ def test_flush_says_at_once_that_this_is_no_edge(make, server):
     assert wait_until(lambda: producer.counters().packs == 1, 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 400, 409])
 @pytest.mark.parametrize("reason", ["unknown_collection", "too_late", "never heard of"])
 def test_rejected_pack_is_given_up_and_counted(make, server, status, reason, tmp_path):
