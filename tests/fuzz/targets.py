@@ -16,11 +16,11 @@ TARGETS = {
     "packs": 20_000,
     "uploads": 10_000,
     "relays": 3_000,
-    "rows": 500,
-    "estimates": 300,
+    "rows": 250,
+    "estimates": 150,
     "configuration": 120,
     "inputs": 600,
-    "http": 500,
+    "http": 300,
 }
 FOUND = Path(__file__).with_name("found")
 

@@ -173,6 +173,7 @@ def deployed(broker: str, topic_prefix: str, tmp_path: Path) -> Iterator[Deploye
         deployed.workers.stop()
 
 
+@pytest.mark.nightly
 def test_rebuild_repeats_the_first_judgement_and_publishes_nothing_twice(deployed: Deployed) -> None:
     """Although the file has another grace, records were not counted yet, and two rebuilds were killed."""
     deployed.send(1)

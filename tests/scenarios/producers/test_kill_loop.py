@@ -173,7 +173,7 @@ def shown_buckets(packs):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "is_shared",
-    [pytest.param(False, id="folder"), pytest.param(True, id="database", marks=pytest.mark.all)],
+    [pytest.param(False, id="folder"), pytest.param(True, id="database", marks=pytest.mark.nightly)],
 )
 @pytest.mark.parametrize(
     "rounds",

@@ -152,6 +152,7 @@ def test_password_is_replaced(own_broker: SecuredBroker, tmp_path: Path, topic_p
     assert second not in output
 
 
+@pytest.mark.nightly
 def test_certificates_of_client_and_broker_are_replaced(
     own_broker: SecuredBroker, tmp_path: Path, topic_prefix: str
 ) -> None:

@@ -126,7 +126,7 @@ def test_recycled_workers_lose_nothing(
 @pytest.mark.all
 @pytest.mark.parametrize(
     "model",
-    [UVICORN, *(pytest.param(model, marks=pytest.mark.nightly) for model in (SYNC, PRELOAD))],
+    [pytest.param(model, marks=pytest.mark.nightly) for model in (UVICORN, SYNC, PRELOAD)],
     ids=ids,
 )
 def test_reload_loses_nothing(model: tuple[str, ...], folder: Path, arrived: Arrived) -> None:

@@ -37,11 +37,11 @@ def _install() -> Path:
     return FOLDER
 
 
-def violations(page: "Page") -> list[str]:
-    """Return what axe-core finds in a page as it is now: the rule, the element, and what is wrong with it."""
+def violations(page: "Page", part: str = "html") -> list[str]:
+    """Return what axe-core finds in a part of a page as it is now: the rule, the element, its fault."""
     page.evaluate(_source())  # by the debugger, which the page's content policy does not bind
     found: dict[str, Any] = page.evaluate(
-        "tags => axe.run(document, { runOnly: { type: 'tag', values: tags } })", TAGS
+        "([part, tags]) => axe.run(part, { runOnly: { type: 'tag', values: tags } })", [part, TAGS]
     )
     return [
         f"{rule['id']}: {node['html'][:200]}: {node['failureSummary']}"
