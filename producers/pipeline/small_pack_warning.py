@@ -1,7 +1,8 @@
 """Warn of small packs: a pack of few reports shows when its clients reported."""
 
 import logging
-from statistics import median
+
+import numpy as np
 
 SMALL_REPORTS = 10
 WATCH_SECONDS = 60.0
@@ -30,13 +31,14 @@ class SmallPacks:
         """Once a minute, warn if most packs of that minute were small; at most one warning an hour."""
         if now < self._next:
             return
-        small = bool(self._sizes) and median(self._sizes) < SMALL_REPORTS
+        median = float(np.median(self._sizes)) if self._sizes else SMALL_REPORTS
+        small = median < SMALL_REPORTS
         if small:
             _log.warning(
                 "packs are small, and whoever receives them sees when each arrives; raise pack_seconds: "
                 "median of %d packs is %g reports",
                 len(self._sizes),
-                median(self._sizes),
+                median,
             )
         self._sizes.clear()
         self._next = now + (REPEAT_SECONDS if small else WATCH_SECONDS)

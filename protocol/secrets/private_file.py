@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 
@@ -33,9 +32,10 @@ def create_private(path: Path, content: bytes) -> bool:
     OSError if the file or its folder cannot be created.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp creates mode 0600. A link appears atomically and never replaces a file: if two processes do this
-    # at once, one link remains and both read it.
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    # A link appears atomically and never replaces a file: if two processes do this at once, one link remains
+    # and both read it.
+    name = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
