@@ -119,5 +119,5 @@ def test_deployment_without_the_topic_works_on(sender: Deployment) -> None:
         assert "deniable topics create" in sender.output("worker.log")
         compared = sender.run("replay")
         assert compared.stdout.endswith("difference: 0\n"), compared.stderr
-    doctor = sender.run("doctor", "--as", "producer")
+    doctor = sender.doctor()
     assert (doctor.returncode, "parameters      skipped: unknown: topic" in doctor.stdout) == (0, True)

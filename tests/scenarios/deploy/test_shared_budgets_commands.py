@@ -55,7 +55,7 @@ def host(folder: Path, servers: str, prefix: str, url: str) -> Deployment:
 
 def test_what_one_host_has_charged_the_other_refuses(hosts: tuple[Deployment, Deployment]) -> None:
     first, second = hosts
-    doctor = first.run("doctor", "--as", "producer")
+    doctor = first.doctor()
     assert "budget store    ok: it answers; the first producer will create its tables\n" in doctor.stdout
     ended = first.run(*PRODUCE)
     assert (ended.returncode, ended.stderr.partition(" in ")[0]) == (0, "100 reports sent")
@@ -72,7 +72,7 @@ def test_what_one_host_has_charged_the_other_refuses(hosts: tuple[Deployment, De
             if "carrier" in line
         )
         assert spent[1:7] == ["1", "3.000", "3.000", "3", "100", "%"]
-    doctor = second.run("doctor", "--as", "producer")
+    doctor = second.doctor()
     assert "budget store    ok: it answers, and its tables belong to this secret\n" in doctor.stdout
 
 
@@ -106,7 +106,7 @@ def test_nothing_is_sent_while_the_database_is_away(
     """And all is sent once it answers; Ctrl-C meanwhile keeps the place in the file."""
     first, second = hosts
     server.kill()
-    doctor = first.run("doctor", "--as", "producer")
+    doctor = first.doctor()
     assert doctor.returncode == 1
     assert "budget store    failed: budget store 127.0.0.1:" in doctor.stdout
     with first.running("run.log", *PRODUCE) as run:

@@ -190,16 +190,16 @@ def test_pinned_key(site: EdgeSite, sender: Deployment, tmp_path: Path) -> None:
 @pytest.mark.all
 def test_doctor_and_commands_that_need_kafka(site: EdgeSite, sender: Deployment) -> None:
     with site.running():
-        ended = sender.run("doctor", "--as", "producer", "--json")
+        ended = sender.doctor("--json")
         steps = {each["step"]: each for each in map(json.loads, ended.stdout.splitlines())}
         assert ended.returncode == 0, ended.stdout
         assert list(steps) == ["edge", "ready", "parameters", "clock skew", "budget store"]
         assert [each["status"] for each in steps.values()] == ["ok", "ok", "ok", "ok", "skipped"]
         edit(sender, "window_seconds: 60", "window_seconds: 30")
-        ended = sender.run("doctor", "--as", "producer")
+        ended = sender.doctor()
         assert ended.returncode == 1
         assert "window_seconds" in ended.stdout
-    ended = sender.run("doctor", "--as", "producer")
+    ended = sender.doctor()
     assert ended.returncode == 1
     assert "connection refused" in ended.stdout
     assert ended.stdout.count("skipped: edge failed") == 3
