@@ -1,7 +1,7 @@
 """What each extra costs: packages, size on disk, processor time and memory of the first import.
 
 Installs the wheel into fresh environments, in the versions of requirements.lock, and prints a table. Times
-are medians of nine processes; numpy's, which a producer needs, contain that of OpenBLAS's waiting threads.
+are medians of nine processes; numpy's includes threads of OpenBLAS that spin.
 """
 
 import re

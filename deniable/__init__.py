@@ -14,8 +14,8 @@ imports it. May import everything, each name when it is first used; begin with `
 
 from importlib import import_module
 
-# False, which type checkers take for true by its name, and completion (jedi) cannot know: `False` it would
-# believe. To import `typing` would take three quarters of the time of this module.
+# Type checkers take this name for true. It is false, but jedi does not evaluate `bool()`: after a literal
+# False it would not complete the names below. To import `typing` would take most of this module's time.
 TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from pathlib import Path

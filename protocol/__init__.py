@@ -7,6 +7,5 @@ publication     what workers publish about collections
 topic_names     the topics of a deployment
 secrets         the file of a secret, and what is computed with it in every language
 metric          names, units and texts of metrics
-checksum        CRC-32C of packs and uploads
 words           how programs write a number of things
 """

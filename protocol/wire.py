@@ -18,6 +18,7 @@ from struct import Struct
 from struct import error as StructError
 
 import numpy as np
+from crc32c import crc32c
 from numpy.typing import NDArray
 
 from deniable.estimators.errors import DeniableError
@@ -29,7 +30,6 @@ from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.square_wave import SquareWave
-from deniable.protocol.checksum import crc32c
 
 MAGIC = b"DNBL"
 VERSION = 1  # of written packs

@@ -56,8 +56,8 @@ def _carry(balances: NDArray[np.void], number: int, terms: Mapping[int, Spending
     spending between is unknown; the lifetime spending bounds it.
     """
     balances, new = balances.copy(), terms[number]
-    for other in np.unique(balances["terms"][balances["terms"] != number]):
-        old, stale = terms[int(other)], balances["terms"] == other
+    for other in sorted({*balances["terms"].tolist()} - {number}):  # np.unique would import numpy.ma
+        old, stale = terms[other], balances["terms"] == other
         if old.period_seconds < new.period_seconds:
             balances["reports"][stale] = balances["lifetime"][stale]
             balances["carried"][stale] = balances["carried_lifetime"][stale]

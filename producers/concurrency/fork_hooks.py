@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
@@ -13,7 +13,8 @@ from deniable.producers.concurrency.synchronization import Latch
 
 STILL_SECONDS = 1.0
 FORK_SECONDS = 0.001
-LATE_IMPORTS = "deniable.producers.concurrency.late_imports"
+#: Looking up a host's address imports it; a forked child that had half of it would find an unknown encoding.
+IDNA = "encodings.idna"
 
 
 class Pause:
@@ -45,14 +46,8 @@ def watch(one: Forkable) -> None:
     _watched.add(one)
 
 
-def import_in_thread(name: str, meanwhile: Callable[[], None] = lambda: None) -> ModuleType:
-    """Import a module in a thread, not while the process forks: the child would have half of it.
-
-    Parameters
-    ----------
-    name : of the module.
-    meanwhile : called again and again while the process forks, to serve its pauses.
-    """
+def import_in_thread(name: str) -> ModuleType:
+    """Import a module in a thread, not while the process forks: the child would have half of it."""
     while True:
         done = Latch()
         _imports.append(done)
@@ -63,7 +58,6 @@ def import_in_thread(name: str, meanwhile: Callable[[], None] = lambda: None) ->
         finally:
             _imports.remove(done)
             done.open()
-        meanwhile()
         time.sleep(FORK_SECONDS)
 
 

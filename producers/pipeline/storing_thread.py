@@ -109,7 +109,7 @@ class StoringThread:
         collections: Iterable[Collection],
         totals: ReportTotals,
     ) -> "tuple[ToEdge, EdgeAgreement, EdgeDelivery]":
-        # Here, since most producers send to Kafka and need no HTTP.
+        # Imported here: most producers send to Kafka and need no HTTP.
         from deniable.producers.transport.edge.agreement import EdgeAgreement
         from deniable.producers.transport.edge.connection import EdgeConnection
         from deniable.producers.transport.edge.delivery import EdgeDelivery

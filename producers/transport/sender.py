@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from deniable.producers.concurrency.background_thread import Background
-from deniable.producers.concurrency.fork_hooks import LATE_IMPORTS, import_in_thread
+from deniable.producers.concurrency.fork_hooks import IDNA, import_in_thread
 from deniable.producers.concurrency.timing import DEFAULT, ProducerTiming
 from deniable.producers.errors import DeliveryError, HopelessError
 from deniable.producers.transport.agreement import Agreement
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from deniable.producers.transport.connection import Connection
 
 BYTES_IN_FLIGHT = 32 * 2**20
+#: Reports that follow the opening at once are stored meanwhile: the imports would hold them up.
+FIRST_SECONDS = 0.2
 # All that uses Kafka's client, whose import takes as long as that of everything else: the thread does it.
 LATE = (
-    LATE_IMPORTS,
+    IDNA,
     "deniable.producers.transport.connection",
     "deniable.cluster.reading.publication_reader",
 )
@@ -122,6 +124,8 @@ class Delivery:
         self._thread.join(self._timing.disconnect)
 
     def _run(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing, FIRST_SECONDS)
         for module in LATE:
             import_in_thread(module)
         while not self._closing:

@@ -35,7 +35,7 @@ def create_private(path: Path, content: bytes) -> bool:
     # A link appears atomically and never replaces a file: if two processes do this at once, one link remains
     # and both read it.
     name = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 
+from crc32c import crc32c
+
 from deniable.estimators.errors import DeniableError
-from deniable.protocol.checksum import crc32c
 from deniable.protocol.wire import (
     MALFORMED,
     MAX_WINDOW_START,

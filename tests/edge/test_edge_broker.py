@@ -190,7 +190,7 @@ def test_broker_away_and_back(tmp_path, prefix):
             device = Device([port], scene.collection, scene.stopped)
             assert device.send(port, body) == 503
             device.close()
-            assert time.monotonic() - began < 2.0
+            assert time.monotonic() - began < 15.0  # Kafka's client would wait for longer
             time.sleep(12.0)
             come_back()
             assert wait_until(lambda: scene.reasons(port) == [], 40)

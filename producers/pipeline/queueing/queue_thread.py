@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from deniable.producers.concurrency.background_thread import Background
 from deniable.producers.concurrency.clock import Clock
-from deniable.producers.concurrency.fork_hooks import LATE_IMPORTS, Pause, import_in_thread
+from deniable.producers.concurrency.fork_hooks import Pause
 from deniable.producers.errors import ClosedError, DeliveryError
 from deniable.producers.pipeline.queueing.submission import FlushRequest, SingleReport, Submission
 from deniable.producers.pipeline.queueing.submission_queue import SubmissionQueue
@@ -161,7 +161,6 @@ class QueueThread:
         self._is_computing = False  # pauses requested before this are served by `serve_pauses`
 
     def _run(self) -> None:
-        import_in_thread(LATE_IMPORTS, self.serve_pauses)
         tick = self._clock.steady() + self._handler.tick_seconds()
         while not self.is_ending:
             self._items = self._queue.take(tick - self._clock.steady())

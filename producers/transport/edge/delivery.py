@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from deniable.producers.concurrency.background_thread import Background
-from deniable.producers.concurrency.fork_hooks import LATE_IMPORTS, import_in_thread
+from deniable.producers.concurrency.fork_hooks import IDNA, import_in_thread
 from deniable.producers.concurrency.timing import ProducerTiming
 from deniable.producers.errors import DeliveryError, HopelessError
 from deniable.producers.transport.edge.agreement import EdgeAgreement
@@ -137,7 +137,7 @@ class EdgeDelivery:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self, connection: EdgeConnection) -> None:
-        import_in_thread(LATE_IMPORTS)
+        import_in_thread(IDNA)
         try:
             while not self._closing:
                 pack, is_task = self._next()

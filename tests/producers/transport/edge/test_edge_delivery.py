@@ -21,7 +21,6 @@ from deniable.protocol.uploads.upload import MAX_UPLOAD_BYTES, decode_upload
 from tests.support.brokers.log_lines import logged
 from tests.support.edge.fake_edge import fake_edge, in_json, in_turn, plain, raw, rejecting
 from tests.support.messages import PinMessages
-from tests.support.needed import but_for
 from tests.support.processes import new_port, wait_until
 from tests.support.producers.fake_kafka import FakeKafka
 from tests.support.producers.questions import FREE
@@ -111,12 +110,8 @@ PASSING = {
 }
 
 
-#: Those that make quick runs too.
-OFTEN = {"503", "cut", "portal"}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", but_for(OFTEN, PASSING, pytest.mark.slow))
+@pytest.mark.parametrize("name", PASSING)
 def test_pack_is_sent_again_with_the_same_bytes(make, server, name):
     server.answer = in_turn(PASSING[name], PASSING[name], plain(204))
     producer = make()
