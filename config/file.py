@@ -139,7 +139,9 @@ class Configuration:
 
 
 def load(
-    path: Path, bootstrap_servers: str | None = None, environment: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    bootstrap_servers: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Configuration:
     """Read and check a collection file; does not connect, so credentials may be missing.
 
@@ -154,6 +156,7 @@ def load(
     CollectionFileError with file, place, allowed range and value; WrongUseError if it cannot be read, or for
     `bootstrap_servers`.
     """
+    path = Path(path)
     if path == DEFAULT_FILE and not path.exists():
         raise WrongUseError(
             f"there is no {path} in this folder: cd to the one that has it, name it with --config FILE, or "

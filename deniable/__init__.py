@@ -147,8 +147,25 @@ if not TYPE_CHECKING:  # to type checkers, all names are those above
         """
         if name not in PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(PLACES[name]), name)
+        try:
+            found = globals()[name] = getattr(import_module(PLACES[name]), name)
+        except ModuleNotFoundError as absent:
+            if absent.name is None or absent.name.partition(".")[0] == __name__:
+                raise
+            return _lacking(name, absent.name)
         return found
+
+
+def _lacking(name: str, package: str) -> object:
+    """Return a function that lacks its extra: calling it raises AnalysisError, looking at it does not."""
+
+    def function(*_: object, **__: object) -> None:
+        from deniable.analysis.errors import needed
+
+        needed(package, f"deniable.{name}", "pip install 'deniable[analysis]'")
+
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def __dir__() -> list[str]:
@@ -170,10 +187,8 @@ def open_producer(path: "str | Path") -> "Producer":
     CollectionFileError if the file cannot be used, or user name or password is missing.
     SecretError, StoreError, SecurityError if the folder, the secret or a credential file cannot be used.
     """
-    from pathlib import Path
-
     from deniable.config.file import load
     from deniable.producers.from_file import producer_config
     from deniable.producers.producer import Producer
 
-    return Producer(producer_config(load(Path(path))))
+    return Producer(producer_config(load(path)))

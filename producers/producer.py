@@ -219,6 +219,9 @@ class Producer:
 
         return self._exported_to(CollectorRegistry())
 
+    def __reduce__(self) -> "str | tuple[object, ...]":
+        raise TypeError("a producer cannot be passed to another process: open one there, by the file's path")
+
     def counters(self) -> Counters:
         """Return totals since the start, or since the fork."""
         return self._totals.counters()

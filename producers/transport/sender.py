@@ -124,8 +124,9 @@ class Delivery:
         self._thread.join(self._timing.disconnect)
 
     def _run(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._closing, FIRST_SECONDS)
+        until = time.monotonic() + FIRST_SECONDS
+        while not (self._closing or self._waiting()) and time.monotonic() < until:
+            time.sleep(FIRST_SECONDS / 20)
         for module in LATE:
             import_in_thread(module)
         while not self._closing:

@@ -153,6 +153,34 @@ def test_import_loads_no_large_library(imported_alone: dict[str, list[str]]) -> 
     assert {name.partition(".")[0] for name in imported_alone["loaded"]} & HEAVY == set()
 
 
+WITHOUT_SCIPY = """
+import pydoc, sys
+
+class Absent:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] == "scipy":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent)
+import deniable
+from deniable import *
+
+assert "rollup" in pydoc.render_doc(deniable)
+try:
+    deniable.rollup("deniable.yaml", collection="carrier")
+except deniable.AnalysisError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_without_an_extra_names_can_be_looked_at() -> None:
+    command = [sys.executable, "-c", WITHOUT_SCIPY]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout == "deniable.rollup needs scipy: pip install 'deniable[analysis]'\n", ended.stderr
+
+
 WRONG_CALLS = """
 import deniable
 import numpy as np

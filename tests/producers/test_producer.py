@@ -1,6 +1,7 @@
 """The producer with a fake Kafka: refusals, sent packs and counters."""
 
 import logging
+import pickle
 import shutil
 import sqlite3
 import threading
@@ -501,3 +502,8 @@ def fail_within(target, timeout):
     with target:
         target.report("latency", [1], None)
         raise KeyError
+
+
+def test_producer_is_not_passed_to_another_process(make):
+    with pytest.raises(TypeError, match="another process"):
+        pickle.dumps(make())
