@@ -51,6 +51,7 @@ def test_wheel_contains_only_what_runs(built: Path) -> None:
         "deniable/edge/try_page/parts.js",
         "deniable/producers/browser/deniable.d.ts",
         "deniable/producers/browser/deniable.min.js",
+        "deniable/producers/browser/directory.d.ts",
         "deniable/producers/browser/mechanisms.d.ts",
         "deniable/producers/browser/mechanisms.min.js",
         "deniable/producers/budget/postgres/schema.sql",
