@@ -73,7 +73,9 @@ def test_no_valid_counts_raise(steps, epsilon):
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 0.1, 3.0, 5.0, 7.0, 12.0])
 @pytest.mark.parametrize("steps", [4, 5, 16, 32, 64, 256, LARGEST_STEPS])
 def test_no_valid_counts_raise_at_any_size(steps, epsilon):
-    searched(steps, epsilon, (1, 1000, LARGEST_COUNT))
+    # Of most steps at a small epsilon, one estimate of so large counts takes a minute.
+    largest = () if steps == LARGEST_STEPS and epsilon < 0.5 else (LARGEST_COUNT,)
+    searched(steps, epsilon, (1, 1000, *largest))
 
 
 @pytest.mark.slow
