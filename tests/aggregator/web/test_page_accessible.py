@@ -73,11 +73,12 @@ def show_all(shown: Watched) -> None:
 def test_axe_finds_nothing(
     tab: "Page", worker: Served, monkeypatch: pytest.MonkeyPatch, viewport: Any, scheme: Any
 ) -> None:
-    """With all parts open; and it would find a field without a label."""
+    """Neither at first nor with all parts open; and it would find a field without a label."""
     set_clock(monkeypatch, T0 + 30)
     with visit(tab, worker.address, viewport=viewport, color_scheme=scheme, reduced_motion="reduce") as shown:
         shown.section(PAIR.name).scroll_into_view_if_needed()  # else it is not drawn
         shown.section(PAIR.name).locator(".pair summary", has_text="by").first.wait_for()
+        assert violations(shown.page) == []
         show_all(shown)
         assert violations(shown.page) == []
         shown.page.evaluate("document.querySelector('.search input').labels[0].firstChild.remove()")
