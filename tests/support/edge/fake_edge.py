@@ -36,7 +36,12 @@ class Handler(BaseHTTPRequestHandler):
         self.server.listed(self)
 
     def do_POST(self) -> None:
-        self._keep(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client hung up: not a request, for any server
+            self.close_connection = True
+            return
+        self._keep(body)
         self.server.answer(self)
 
     def _keep(self, body: bytes) -> None:
