@@ -8,4 +8,6 @@ reading       topics and partitions from an offset or a point in time, without a
 topics        which topics there are, and what does not fit
 permissions   what each role may do
 finding       what is wrong, and the remedy
+
+existing_topics keeps clients from creating topics.
 """

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 
 
 @asynccontextmanager
@@ -41,6 +42,7 @@ async def assigned_consumer(
         request_timeout_ms=request_milliseconds,
         fetch_max_wait_ms=fetch_wait_milliseconds,
     )
+    create_no_topics(consumer._client)
     try:
         await consumer.start()
         consumer.assign(sources)

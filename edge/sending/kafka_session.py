@@ -18,6 +18,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from deniable.cluster.cluster import Cluster, PlaintextError
 from deniable.cluster.credential_files import SecurityError
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 
 CLIENT_ID = "deniable-edge"
 REQUEST_SECONDS = 4.0
@@ -67,6 +68,7 @@ class KafkaSession:
             metadata_max_age_ms=METADATA_MS,
             **settings,
         )
+        create_no_topics(client)
         session = cls(client, topic, partitions)
         try:
             await session._begin(cluster)

@@ -19,6 +19,7 @@ from kafka.net.compat import KafkaNetClient
 
 from deniable.cluster.cluster import Cluster, PlaintextError
 from deniable.cluster.credential_files import SecurityError
+from deniable.cluster.existing_topics.of_kafka_python import client_of_existing_topics
 from deniable.cluster.reading.publication_reader import Manager
 from deniable.producers.errors import DeliveryError, HopelessError, MissingTopicError, PartitionsError
 from deniable.producers.transport.client_log import CLIENT_ID
@@ -43,7 +44,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
         refusals: list[KafkaError] = []
 
         def remembered(**settings: object) -> KafkaNetClient:
-            client = KafkaNetClient(**settings)
+            client = client_of_existing_topics(**settings)
             clients.append(client)
             _collect_refusals(client, refusals)
             return client
@@ -106,7 +107,6 @@ def connect(
             max_block_ms=round(METADATA_SECONDS * 1000),
             # A forked child shares an epoll object, and its cleanup would remove our sockets from it.
             selector=selectors.PollSelector,
-            allow_auto_create_topics=False,
         )
     except SecurityError as error:
         raise DeliveryError(f"connections to Kafka cannot be secured: {error}") from None

@@ -15,6 +15,8 @@ CHECKS = "cluster/topics/checks.py"
 HANDSHAKES = "cluster/connection/handshakes.py"
 PUBLICATIONS = "cluster/reading/publication_reader.py"
 SESSION = "edge/sending/kafka_session.py"
+NO_CREATION = "cluster/existing_topics/of_aiokafka.py"
+NO_CREATION_EITHER = "cluster/existing_topics/of_kafka_python.py"
 
 
 class PrivateName(NamedTuple):
@@ -118,6 +120,22 @@ PRIVATE = (
         "aiokafka.conn:AIOKafkaConnection",
         HANDSHAKES,
         _writer="close a connection at once",
+    ),
+    *_names(AIOKAFKA, "aiokafka.client:AIOKafkaClient", NO_CREATION, _metadata_update="create no topic"),
+    PrivateName(
+        AIOKAFKA,
+        "aiokafka.client:AIOKafkaClient",
+        "metadata_request = MetadataRequest(list(topics) if topics else None)",
+        NO_CREATION,
+        "create no topic",
+    ),
+    *_names(KAFKA, "kafka.net.compat:KafkaNetClient", NO_CREATION_EITHER, _manager="create no topic"),
+    PrivateName(
+        KAFKA,
+        "kafka.cluster:ClusterMetadata",
+        "allow_auto_topic_creation=self.config['allow_auto_create_topics']",
+        NO_CREATION_EITHER,
+        "create no topic",
     ),
     *_names(
         KAFKA,
@@ -264,6 +282,11 @@ INTERNAL = (
         append="write a batch",
         build="write a batch",
     ),
+    PrivateName(AIOKAFKA, "aiokafka", "client", NO_CREATION, "create no topic"),
+    *_names(AIOKAFKA, "aiokafka.client", NO_CREATION, AIOKafkaClient="create no topic"),
+    *_names(AIOKAFKA, "aiokafka.protocol.metadata", NO_CREATION, MetadataRequest="create no topic"),
+    *_names(KAFKA, "kafka.net.compat", NO_CREATION_EITHER, KafkaNetClient="create no topic"),
+    *_names(KAFKA, MANAGER, NO_CREATION_EITHER, cluster="create no topic"),
     *_names(KAFKA, "kafka.net.compat", CONNECTION, KafkaNetClient="watch its connections"),
     *_names(KAFKA, MANAGER, CONNECTION, get_connection="see why brokers close connections"),
     *_names(

@@ -9,6 +9,7 @@ import asyncio
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, ProducerFenced
 
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import with_article
 from deniable.cluster.permissions.roles import Role
@@ -40,6 +41,7 @@ async def _abort_one(case: Case, seconds: float) -> tuple[float, float]:
         transactional_id=f"{names.transactional_ids}doctor",
         transaction_timeout_ms=TRANSACTION_MILLISECONDS,
     )
+    create_no_topics(producer.client)
     try:
         async with asyncio.timeout(seconds):
             await producer.start()

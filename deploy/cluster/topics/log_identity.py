@@ -21,6 +21,7 @@ from deniable.aggregator.partition.ledger_checks import (
 )
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.coordinator import patiently
+from deniable.cluster.existing_topics.of_kafka_python import client_of_existing_topics
 from deniable.cluster.finding import Finding
 from deniable.protocol.topic_names import Topics
 
@@ -60,7 +61,7 @@ def begin(admin: KafkaAdminClient, cluster: Cluster, topics: Topics, *, is_new_l
     if not missing or (not is_new_log and _committed(admin, topics)):
         return
     value = row_values.encode_genesis(log)
-    producer = KafkaProducer(**cluster.client_settings(), acks="all")
+    producer = KafkaProducer(**cluster.client_settings(), kafka_client=client_of_existing_topics, acks="all")
     try:
         sent = [producer.send(topics.state, value, key=KEY, partition=partition) for partition in missing]
         for future in sent:
@@ -116,6 +117,7 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
     found: dict[int, Genesis] = {}
     consumer = KafkaConsumer(
         **cluster.client_settings(),
+        kafka_client=client_of_existing_topics,
         isolation_level="read_committed",
         enable_auto_commit=False,
         group_id=None,

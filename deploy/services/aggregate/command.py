@@ -17,6 +17,7 @@ from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memor
 from deniable.aggregator.web.comparison_api import Comparer
 from deniable.aggregator.worker import WorkerError, run_worker
 from deniable.analysis.comparison import check_comparable, compare_joined
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.config.file import load
 from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deniable.deploy.cli.signals import handle, leave_at_once
@@ -85,6 +86,7 @@ def aggregate(
     if trial_revision is not None:
         deployment = deployment._replace(revision=max(loaded.revision, trial_revision))
     keep_freed_memory()
+    create_no_topics_here()
     threading.excepthook = _print_failure
     watch = LogWatch(deployment)
     watch.start()

@@ -11,6 +11,7 @@ from deniable.aggregator.maintenance.ledger_changes import accept_loss
 from deniable.aggregator.maintenance.rebuild import Rebuilt, rebuild
 from deniable.aggregator.maintenance.replay import Comparison, ReplayError
 from deniable.aggregator.maintenance.replay import replay as recount
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.checks import require_readable
 from deniable.config.file import Configuration, WrongUseError, load
 from deniable.config.relay_secret import relay_secret
@@ -72,6 +73,7 @@ def replay(
         raise click.UsageError("give one of --rebuild, --accept-loss and --uploads")
     loaded = load(config, bootstrap_servers)
     keys = _keys(loaded) if is_of_uploads else None
+    create_no_topics_here()
     deployment = deployment_of(loaded)
     if is_loss_accepted:
         _accept_loss(deployment)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from deniable.aggregator.maintenance.ledger_changes import retire
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.config.file import load
 from deniable.deploy.cli.event_loop import run_until_signalled
 from deniable.deploy.cli.options import config_option, servers_option
@@ -24,6 +25,7 @@ def retire_command(name: str, config: Path, bootstrap_servers: str | None) -> No
 
     Example: deniable retire carrier
     """
+    create_no_topics_here()
     for partition, offset in run_until_signalled(
         retire(deployment_of(load(config, bootstrap_servers)), name)
     ).items():

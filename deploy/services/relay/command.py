@@ -11,6 +11,7 @@ from types import FrameType
 
 import click
 
+from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import WrongUseError, load
@@ -66,6 +67,7 @@ def relay(
     topic_checks.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
     keys = RelayKeys(relay_secret(loaded))
     silence("aiokafka")
+    create_no_topics_here()
     loaded = replace(loaded, revision=max(loaded.revision, trial_revision or 0))
     service = RelayService(relay_config(loaded, keys), keys)
     deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
