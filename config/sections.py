@@ -42,18 +42,19 @@ class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `kafka`."""
+    """Section `kafka`; without a replication factor, `topics create` chooses one."""
 
     bootstrap_servers: str = "127.0.0.1:9092"
     topic_prefix: Prefix = "deniable-"
     partitions: int = 4
-    replication_factor: int = 1
+    replication_factor: int | None = None
     allow_plaintext: bool = False
     security: SecuritySection | None = None
 
     def __post_init__(self) -> None:
         check_range("partitions", self.partitions, 1, 1000)
-        check_range("replication_factor", self.replication_factor, 1, 100)
+        if self.replication_factor is not None:
+            check_range("replication_factor", self.replication_factor, 1, 100)
 
 
 class BudgetStoreSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

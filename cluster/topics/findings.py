@@ -17,9 +17,6 @@ from deniable.estimators.collection import Collection
 from deniable.protocol.topic_names import Topics
 from deniable.protocol.words import number_of
 
-# Settings that change counts; retention and segments are the operator's choice.
-REQUIRED = ("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
-
 
 def numbers_of(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
     """Return numbers of partitions by topic, for topics that exist and that we may see."""
@@ -149,7 +146,10 @@ def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Fin
 
 
 def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[Finding]:
-    """Find settings of existing topics that change counts; KafkaError if we may not see them."""
+    """Find settings of existing topics that change counts; KafkaError if we may not see them.
+
+    Retention and segments are the operator's choice, within `limits`.
+    """
     if not planned:
         return []
     settings = settings_of(admin, [topic.name for topic in planned])
@@ -159,8 +159,8 @@ def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> l
             f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}",
         )
         for topic in planned
-        for key in REQUIRED
-        if key in topic.settings and settings[topic.name][key] != topic.settings[key]
+        for key in topic.required
+        if settings[topic.name][key] != topic.settings[key]
     ]
 
 

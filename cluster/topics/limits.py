@@ -1,4 +1,4 @@
-"""Limits of topics' settings; beyond them a deployment works only at first."""
+"""Limits of topics' settings; beyond them a deployment works only at first, or until something fails."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -6,8 +6,11 @@ from typing import NamedTuple
 from deniable.cluster.finding import Finding
 from deniable.cluster.topics.plan import (
     DAY_MILLISECONDS,
+    FOREVER,
+    NEVER,
     RECORD_BYTES,
     SAFE_REPLICAS,
+    UNCLEAN,
     WEEK_MILLISECONDS,
     TopicPlan,
 )
@@ -16,7 +19,6 @@ from deniable.protocol.uploads.frame import RESTATE_SECONDS
 from deniable.protocol.wire import EARLY_SECONDS
 
 LEAST_COMPACTION_MILLISECONDS = 60_000
-FOREVER = -1
 #: What `uploads` keeps beyond window and grace: uploads come early, and relays begin to read before a window
 #: with settings that they restate.
 UPLOADS_SPARE_SECONDS = EARLY_SECONDS + 3 * int(RESTATE_SECONDS)
@@ -62,6 +64,21 @@ class Limit(NamedTuple):
         return None
 
 
+class Choice(NamedTuple):
+    """Values of a setting that lose nothing, the one to set first, and the reason."""
+
+    key: str
+    values: tuple[str, ...]
+    why: str
+
+    def finding(self, settings: Settings) -> tuple[str, str] | None:
+        """Return what is wrong and the right value; None if it is one of the values, or older than Kafka."""
+        value = settings.get(self.key, self.values[0])
+        if value in self.values:
+            return None
+        return f"must be {' or '.join(self.values)}, got {value} ({self.why})", self.values[0]
+
+
 ALL = (Limit("max.message.bytes", RECORD_BYTES, None, "packs and rows may be as large"),)
 COMPACTED = (
     Limit(
@@ -84,6 +101,16 @@ COMPACTED = (
         "read it",
     ),
 )
+#: What other writers compress reaches readers as they sent it, if brokers leave compression to them.
+SOURCES = (
+    Choice("compression.type", ("uncompressed",), "one sender's codec may be unknown to workers and relays"),
+    Choice("retention.bytes", (str(FOREVER),), "records deleted by size may be uncounted"),
+)
+OTHERS = (Choice("compression.type", ("uncompressed", "producer"), "a reader may not know the codec"),)
+ANY = (
+    Choice(UNCLEAN, ("false",), "an election may lose acknowledged records"),
+    Choice("message.timestamp.before.max.ms", (str(NEVER),), "records about earlier hours are refused"),
+)
 
 
 def limit_findings(
@@ -93,7 +120,7 @@ def limit_findings(
     kept: Mapping[str, Kept],
     change: str,
 ) -> list[Finding]:
-    """Find settings beyond a limit, each with its remedy.
+    """Find settings beyond a limit, each with its remedy; a warning if all is well until something fails.
 
     Parameters
     ----------
@@ -105,32 +132,52 @@ def limit_findings(
     """
     found = []
     for topic in planned:
-        wrong_settings = [*_of_topic(topic, settings[topic.name], replicas[topic.name])]
+        name, set_ = topic.name, settings[topic.name]
+        wrong_settings = [*_of_topic(topic, set_)]
         if topic.name in kept:
-            wrong_settings += _of_retention(int(settings[topic.name]["retention.ms"]), kept[topic.name])
+            wrong_settings += _of_retention(int(set_["retention.ms"]), kept[topic.name])
+        found += [
+            Finding(f"topic {name}: {key} {wrong}", f"{change} --topic {name} --add-config {key}={value}")
+            for key, wrong, value in wrong_settings
+        ]
+        found += _of_in_sync(name, int(set_["min.insync.replicas"]), replicas[name], change)
         found += [
             Finding(
-                f"topic {topic.name}: {key} {wrong}",
-                f"{change} --topic {topic.name} --add-config {key}={value}",
+                f"topic {name}: {choice.key} {wrong[0]}",
+                f"{change} --topic {name} --add-config {choice.key}={wrong[1]}",
+                is_warning=True,
             )
-            for key, wrong, value in wrong_settings
+            for choice in _choices(topic)
+            if (wrong := choice.finding(set_))
         ]
     return found
 
 
-def _of_topic(topic: TopicPlan, settings: Settings, replicas: int) -> Iterator[tuple[str, str, int]]:
+def _choices(topic: TopicPlan) -> Iterator[Choice]:
+    """Leave out what the topic's settings leave to the brokers, and what programs refuse."""
+    for choice in (*(SOURCES if topic.is_source else OTHERS), *ANY):
+        if choice.key in topic.settings and choice.key not in topic.required:
+            yield choice
+
+
+def _of_topic(topic: TopicPlan, settings: Settings) -> Iterator[tuple[str, str, int]]:
     is_compacted = topic.settings["cleanup.policy"] == "compact"
     for limit in (*ALL, *(COMPACTED if is_compacted else ())):
         if wrong := limit.finding(settings):
             yield limit.key, *wrong
-    key, in_sync = "min.insync.replicas", int(settings["min.insync.replicas"])
+
+
+def _of_in_sync(name: str, in_sync: int, replicas: int, change: str) -> Iterator[Finding]:
+    """Find too few or too many replicas that must be in sync; no remedy lowers them to one."""
+    what = f"topic {name}: min.insync.replicas must be"
+    set_to = f"{change} --topic {name} --add-config min.insync.replicas="
     if in_sync > replicas:
-        problem = (
-            f"must be at most {replicas}, got {in_sync} (more than there are replicas: nothing is written)"
-        )
-        yield key, problem, max(1, replicas - 1)
+        said = f"{what} at most {replicas}, got {in_sync} (more than there are replicas: nothing is written)"
+        more = f"Raise its replicas to {max(SAFE_REPLICAS, in_sync)} with kafka-reassign-partitions.sh"
+        yield Finding(said, f"{set_to}{replicas - 1}" if replicas >= SAFE_REPLICAS else more)
     elif replicas >= SAFE_REPLICAS and in_sync < 2:
-        yield key, "must be at least 2, got 1 (a failing broker may lose acknowledged records)", 2
+        said = f"{what} at least 2, got 1 (a failing broker may lose acknowledged records)"
+        yield Finding(said, f"{set_to}2")
 
 
 def _of_retention(retention_ms: int, kept: Kept) -> Iterator[tuple[str, str, int]]:

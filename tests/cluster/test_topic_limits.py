@@ -5,8 +5,9 @@ from typing import cast
 
 import pytest
 
+from deniable.cluster.finding import Finding
 from deniable.cluster.topics.limits import UPLOADS_SPARE_SECONDS, Kept, limit_findings
-from deniable.cluster.topics.plan import DAY_MILLISECONDS, RECORD_BYTES, plan
+from deniable.cluster.topics.plan import DAY_MILLISECONDS, NEVER, RECORD_BYTES, UNCLEAN, plan
 from deniable.estimators.collection import Collection
 from deniable.protocol.topic_names import Topics
 
@@ -16,7 +17,6 @@ KEPT = {
     TOPICS.reports: Kept(LONGEST),
     TOPICS.uploads: Kept(LONGEST, UPLOADS_SPARE_SECONDS, DAY_MILLISECONDS),
 }
-NEVER = 2**63 - 1
 GOOD = {
     "max.message.bytes": RECORD_BYTES,
     "min.compaction.lag.ms": 0,
@@ -24,14 +24,21 @@ GOOD = {
     "delete.retention.ms": DAY_MILLISECONDS,
     "min.insync.replicas": 1,
     "retention.ms": 5_100_000,
+    "retention.bytes": -1,
+    "compression.type": "uncompressed",
+    UNCLEAN: "false",
+    "message.timestamp.before.max.ms": NEVER,
 }
 
 
-def shown(name: str, replicas: int = 1, **changed: int) -> list[str]:
+def found(name: str, replicas: int = 1, **changed: int | str) -> list[Finding]:
     settings = {key: str(changed.get(key.replace(".", "_"), value)) for key, value in GOOD.items()}
     (topic,) = [each for each in plan(TOPICS) if each.name == f"d-{name}"]
-    found = limit_findings([topic], {topic.name: settings}, {topic.name: replicas}, KEPT, "change")
-    return [str(each) for each in found]
+    return limit_findings([topic], {topic.name: settings}, {topic.name: replicas}, KEPT, "change")
+
+
+def shown(name: str, replicas: int = 1, **changed: int | str) -> list[str]:
+    return [str(each) for each in found(name, replicas, **changed)]
 
 
 @pytest.mark.parametrize(
@@ -87,11 +94,58 @@ def test_replicas_that_bear_a_failure_are_not_reported(replicas: int, in_sync: i
 
 @pytest.mark.parametrize(
     ("replicas", "in_sync", "expected", "remedy"),
-    [(1, 2, "must be at most 1, got 2", 1), (3, 1, "must be at least 2, got 1", 2)],
+    [
+        (1, 2, "must be at most 1, got 2", "Raise its replicas to 3 with kafka-reassign-partitions.sh"),
+        (2, 4, "must be at most 2, got 4", "Raise its replicas to 4 with kafka-reassign-partitions.sh"),
+        (3, 4, "must be at most 3, got 4", "--add-config min.insync.replicas=2"),
+        (3, 1, "must be at least 2, got 1", "--add-config min.insync.replicas=2"),
+    ],
 )
 def test_replicas_that_stop_writes_or_lose_records_are_reported(
-    replicas: int, in_sync: int, expected: str, remedy: int
+    replicas: int, in_sync: int, expected: str, remedy: str
 ) -> None:
+    """No remedy lowers them to one, which an outage of that one would turn into lost records."""
     (finding,) = shown("counts", replicas, min_insync_replicas=in_sync)
     assert f"min.insync.replicas {expected} (" in finding
-    assert finding.endswith(f" min.insync.replicas={remedy}")
+    assert finding.endswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "wrong", "right"),
+    [
+        *((name, UNCLEAN, "true", "false") for name in ("reports", "state", "counts", "windows", "rejected")),
+        *((name, "compression.type", "zstd", "uncompressed") for name in ("reports", "state", "windows")),
+        *((name, "compression.type", "producer", "uncompressed") for name in ("reports", "uploads")),
+        *((name, "retention.bytes", "1000000", "-1") for name in ("reports", "uploads")),
+        ("rejected-uploads", "message.timestamp.before.max.ms", "1000", str(NEVER)),
+    ],
+)
+def test_what_may_lose_or_hide_records_is_a_warning(name: str, key: str, wrong: str, right: str) -> None:
+    """A deployment that works with it goes on; the check of topics says what to run."""
+    (finding,) = found(name, **{key.replace(".", "_"): wrong})
+    assert finding.is_warning
+    assert finding.what.startswith(f"topic d-{name}: {key} must be {right}")
+    assert f", got {wrong} (" in finding.what
+    assert finding.remedy == f"change --topic d-{name} --add-config {key}={right}"
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("state", {"compression_type": "producer"}),
+        ("estimates", {"retention_bytes": 1_000_000}),
+        ("windows", {"retention_bytes": 1_000_000, "compression_type": "producer"}),
+        ("reports", {"message_timestamp_before_max_ms": 1}),
+        ("uploads", {"unclean_leader_election_enable": "true"}),
+    ],
+)
+def test_what_the_operator_may_choose_or_programs_refuse_is_no_warning(
+    name: str, changed: dict[str, int | str]
+) -> None:
+    assert found(name, **changed) == []
+
+
+def test_settings_that_an_older_broker_lacks_are_not_reported() -> None:
+    (topic,) = [each for each in plan(TOPICS) if each.name == TOPICS.rejected_uploads]
+    settings = {key: str(value) for key, value in GOOD.items() if key != "message.timestamp.before.max.ms"}
+    assert limit_findings([topic], {topic.name: settings}, {topic.name: 1}, KEPT, "change") == []

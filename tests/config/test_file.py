@@ -35,7 +35,7 @@ def test_defaults_are_those_of_the_design(file: Path) -> None:
     loaded = read(file, WHOLE)
     assert loaded.kafka.bootstrap_servers == "127.0.0.1:9092"
     assert (loaded.topics.prefix, loaded.topics.partitions) == ("deniable-", 4)
-    assert (loaded.kafka.replication_factor, loaded.kafka.allow_plaintext) == (1, False)
+    assert (loaded.kafka.replication_factor, loaded.kafka.allow_plaintext) == (None, False)
     assert (loaded.producer.data_dir, loaded.producer.secret_file) == (".deniable", None)
     assert (loaded.producer.pack_reports, loaded.producer.pack_seconds) == (1000, 1.0)
     assert [c.retention_seconds for c in loaded.collections] == [3600, 3600]

@@ -1,32 +1,24 @@
 """Create absent topics of a deployment, and check existing ones."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from kafka import KafkaAdminClient
-from kafka.errors import (
-    InvalidReplicationFactorError,
-    TopicAlreadyExistsError,
-    TopicAuthorizationFailedError,
-)
 
 from deniable.aggregator.ledger.row_values import Genesis
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.finding import Finding
-from deniable.cluster.permissions.findings import (
-    permission_findings,
-    principal_text,
-)
-from deniable.cluster.permissions.roles import (
-    Role,
-)
+from deniable.cluster.permissions.findings import permission_findings
+from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics import findings as topic_findings
-from deniable.cluster.topics.checks import TopicSetupError, connected, of_uploads, refuse, refuse_lacks
+from deniable.cluster.topics.checks import connected, of_uploads, refuse, refuse_lacks
 from deniable.cluster.topics.findings import numbers_of
 from deniable.cluster.topics.plan import plan, settings_made
 from deniable.deploy.cluster.topics import log_identity
+from deniable.deploy.cluster.topics.creation import NewTopic, create_all
 from deniable.deploy.cluster.topics.number_findings import number_findings, unfit_topics
+from deniable.deploy.cluster.topics.replication import replication_of
 from deniable.estimators.collection import Collection
 from deniable.protocol.topic_names import Topics
 
@@ -34,13 +26,14 @@ METADATA_SECONDS = 10.0
 
 
 def create(
-    cluster: Cluster, topics: Topics, replication_factor: int, collections: Sequence[Collection] = ()
+    cluster: Cluster, topics: Topics, replication_factor: int | None, collections: Sequence[Collection] = ()
 ) -> list[str]:
     """Create absent topics, and note in a new `state` which log it counts.
 
     Parameters
     ----------
-    cluster, topics, replication_factor : of the deployment.
+    cluster, topics : of the deployment.
+    replication_factor : of new topics; None for the safest that the cluster allows.
     collections : of the collection file; a new `uploads` keeps their uploads long enough.
 
     Returns
@@ -49,47 +42,37 @@ def create(
 
     Raises
     ------
-    TopicSetupError if an existing topic does not fit or the broker refuses. A deleted `state`, which must be
-    rebuilt, is a finding of `check`.
+    TopicSetupError if an existing topic does not fit, the broker refuses, or new topics could not be written.
+    A deleted `state`, which must be rebuilt, is a finding of `check`.
     """
     with connected(cluster) as admin:
-        wanted = {
-            topic.name: {
-                "num_partitions": topic.partitions,
-                "replication_factor": replication_factor,
-                "configs": settings_made(topic, replication_factor)
-                | topic_findings.retention_made(topics, topic, collections),
-            }
-            for topic in plan(topics)
-        }
         present = numbers_of(admin, topics)
         # Check existing topics before creating others beside them.
         refuse(number_findings(admin, cluster, topics, present))
-        absent = sorted(set(wanted) - present.keys())
+        absent = [topic for topic in plan(topics) if topic.name not in present]
         if absent:
-            _create(admin, cluster, topics, {name: wanted[name] for name in absent})
+            replication = replication_of(admin, absent[0], replication_factor)
+            refuse([each for each in (replication.finding(),) if each])
+            wanted = [
+                NewTopic(
+                    topic,
+                    replication.factor,
+                    settings_made(topic, replication.replicas, replication.in_sync)
+                    | topic_findings.retention_made(topics, topic, collections),
+                )
+                for topic in absent
+            ]
+            create_all(admin, cluster, wanted)
+            _wait_until_visible(admin, topics, {topic.name for topic in absent})
         refuse(unfit_topics(admin, cluster, topics))
-        log_identity.begin(admin, cluster, topics, is_new_log=topics.reports in absent)
-    return absent
+        names = sorted(topic.name for topic in absent)
+        log_identity.begin(admin, cluster, topics, is_new_log=topics.reports in names)
+    return names
 
 
-def _create(
-    admin: KafkaAdminClient, cluster: Cluster, topics: Topics, wanted: Mapping[str, Mapping[str, object]]
-) -> None:
-    """Create topics and wait until all are visible; one created by somebody else meanwhile is no error."""
-    for topic in admin.create_topics(wanted, raise_errors=False)["topics"]:
-        name, error, message = topic["name"], topic["error_code"], topic["error_message"]
-        if error == InvalidReplicationFactorError.errno:
-            factor = wanted[name]["replication_factor"]
-            message = (
-                f"kafka.replication_factor must be at most the number of brokers, got {factor} ({message})"
-            )
-        if error == TopicAuthorizationFailedError.errno:
-            message = f"{principal_text(cluster)} may not; run it as an administrator of the cluster"
-        if error not in (0, TopicAlreadyExistsError.errno):
-            raise TopicSetupError(f"topic {name} cannot be created: {message}")
+def _wait_until_visible(admin: KafkaAdminClient, topics: Topics, names: Set[str]) -> None:
     deadline = time.monotonic() + METADATA_SECONDS
-    while not wanted.keys() <= numbers_of(admin, topics).keys() and time.monotonic() < deadline:
+    while not names <= numbers_of(admin, topics).keys() and time.monotonic() < deadline:
         time.sleep(0.1)
 
 
