@@ -180,6 +180,14 @@ def _change(admin: KafkaAdminClient) -> str:
     return f"kafka-configs.sh --bootstrap-server {admin.config['bootstrap_servers']} --alter"
 
 
+def unknown_codec(name: str) -> Finding:
+    """Report a record that its sender compressed, and that this installation cannot read."""
+    return Finding(
+        f"a record of topic {name} is compressed by a codec that is not installed here",
+        "Install it (pip install cramjam) and start again; deniable topics check says how brokers decompress",
+    )
+
+
 def absence(name: str) -> Finding:
     """Report an absent topic."""
     return Finding(f"topic {name} is absent", "run deniable topics create")

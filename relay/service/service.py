@@ -21,9 +21,11 @@ from aiokafka.errors import (
     KafkaError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
+    UnsupportedCodecError,
 )
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.topics.findings import unknown_codec
 from deniable.estimators.accounting.shuffling.honest import HonestShuffle
 from deniable.estimators.errors import DefectError, DeniableError
 from deniable.relay.control import RelaySettings, is_settings
@@ -293,12 +295,14 @@ class RelayService:
             await asyncio.sleep(SHOW_SECONDS)
 
     def _judge(self, error: Exception) -> None:
-        """Note an error that is worth a retry; raise what needs another permission."""
+        """Note an error that is worth a retry; raise what needs another permission, or another codec."""
         if isinstance(error, GroupAuthorizationFailedError | TopicAuthorizationFailedError):
             raise RelayError(
                 f"Kafka refuses ({type(error).__name__}): run deniable doctor --as relay, which says what is "
                 "missing"
             ) from error
+        if isinstance(error, UnsupportedCodecError):
+            raise RelayError(str(unknown_codec(self._config.uploads))) from error
         self._away.failed(error)
         self._metrics.away.set(1)
 

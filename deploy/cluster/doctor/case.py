@@ -21,6 +21,27 @@ class StepAnswer(NamedTuple):
     note: str = ""
 
 
+class Append(NamedTuple):
+    """One record that a broker appended.
+
+    Parameters
+    ----------
+    broker : its number, the leader of the record's partition.
+    appended : by the broker's clock.
+    asked, answered : by ours, before and after; all unix seconds.
+    """
+
+    broker: int
+    appended: float
+    asked: float
+    answered: float
+
+    @property
+    def ahead(self) -> tuple[float, float]:
+        """By how much the broker's clock is ahead of ours: at least, and at most."""
+        return self.appended - self.answered, self.appended - self.asked
+
+
 class NotUsedError(Exception):
     """The step does not concern the role, or cannot be judged; the message says why."""
 
@@ -35,8 +56,8 @@ class Case:
     role : whose needs are examined.
     clock : returns now, unix seconds.
 
-    Steps fill in the rest: usable addresses, advertised brokers, and when Kafka appended a record and when we
-    asked for it, both unix seconds; or what an edge answered, and when.
+    Steps fill in the rest: usable addresses, advertised brokers, and the records that brokers appended, one
+    each; or what an edge answered, and when.
     """
 
     configuration: Configuration
@@ -44,7 +65,7 @@ class Case:
     clock: Callable[[], float]
     usable: list[Address] = field(default_factory=list)
     advertised: list[Address] = field(default_factory=list)
-    appended: tuple[float, float] | None = None
+    appends: list[Append] = field(default_factory=list)
     edge_answers: EdgeAnswers | None = None
     asked: float | None = None
 

@@ -1,24 +1,28 @@
 """Compare this machine's clock with Kafka's, whose append times decide what is early and late.
 
-The aggregator's role compares with the record that it has just written and aborted. Other roles write
+The aggregator's role compares with the records that it has just written and aborted, one at each broker that
+leads a partition of `state`, and so compares these brokers, too. Other roles write
 nothing: they ask for the newest append time of a topic, which Kafka's clock has passed. So they notice that
 this clock is behind, but that it is ahead only while records arrive.
 """
+
+from collections.abc import Sequence
 
 from kafka import KafkaAdminClient, OffsetSpec, TopicPartition
 
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import Role
-from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.doctor.case import Append, Case, NotUsedError, StepAnswer
 
 LIMIT_SECONDS = 60.0
+BROKER_LIMIT_SECONDS = 1.0  # NTP keeps clocks closer than a tenth of it
 
 
 def clock_skew(case: Case, _seconds: float) -> StepAnswer:
-    """Compare the clocks; more than 60 s is a finding."""
-    if case.appended is not None:
-        appended, asked = case.appended
-        return _judge(appended - asked, "")
+    """Compare the clocks; more than 60 s is a finding, more than 1 s between brokers a warning."""
+    if case.appends:
+        answer = _judge(sum(case.appends[0].ahead) / 2, "")
+        return answer._replace(findings=answer.findings + _between_brokers(case.appends))
     newest = _newest_append(case)
     behind = None if newest is None else newest - case.clock()
     if behind is None:
@@ -39,6 +43,20 @@ def _judge(behind_seconds: float, more: str) -> StepAnswer:
     skew = " ".join(part for part in (f"{abs(behind_seconds):.0f} s", more) if part)
     remedy = "set both by NTP: reports that seem late, or more than 300 s early, are not counted"
     return StepAnswer([Finding(f"this clock is {skew} {which} Kafka's", remedy)])
+
+
+def _between_brokers(appends: Sequence[Append]) -> list[Finding]:
+    """Find whether brokers' clocks differ, whenever they appended between question and answer."""
+    first = max(appends, key=lambda each: each.ahead[0])
+    last = min(appends, key=lambda each: each.ahead[1])
+    seconds = first.ahead[0] - last.ahead[1]
+    if seconds <= BROKER_LIMIT_SECONDS:
+        return []
+    what = (
+        f"the clock of broker {first.broker} is {seconds:.1f} s or more ahead of that of broker {last.broker}"
+    )
+    remedy = "set both by NTP: when a partition moves between them, reports in time may seem late"
+    return [Finding(what, remedy, is_warning=True)]
 
 
 def _newest_append(case: Case) -> float | None:

@@ -29,7 +29,8 @@ NAME_WIDTH = 16
 def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None) -> None:
     """Find out within 10 s what is wrong between this machine and Kafka, or the edge it delivers to.
 
-    As an aggregator it writes one record to `state`, in a transaction that it aborts, so nobody sees it.
+    As an aggregator it writes a record for each broker to `state`, in a transaction that it aborts, so nobody
+    sees them.
 
     Example: deniable doctor --as producer
     """

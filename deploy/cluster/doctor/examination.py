@@ -15,7 +15,7 @@ from deniable.deploy.cluster.doctor.clock_skew import clock_skew
 from deniable.deploy.cluster.doctor.connection import advertised, authentication, connection, tls
 from deniable.deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, edge_ready
 from deniable.deploy.cluster.doctor.parameters import parameters
-from deniable.deploy.cluster.doctor.topics import authorization, state, topics
+from deniable.deploy.cluster.doctor.topics import authorization, replicas, state, topics
 from deniable.deploy.cluster.doctor.transactions import transactions
 from deniable.deploy.cluster.doctor.uploads import origins, uploads
 
@@ -48,6 +48,7 @@ STEPS = (
     Step("brokers", advertised, 2.0, "authentication"),
     Step("authorization", authorization, 2.5, "authentication"),
     Step("topics", topics, 2.5, "authorization"),
+    Step("replicas", replicas, 2.5, "topics"),
     Step("state", state, 2.5, "topics"),
     Step("parameters", parameters, 2.5, "topics"),
     Step("transactions", transactions, 2.5, "topics"),

@@ -8,9 +8,10 @@ from kafka.errors import KafkaError
 from deniable.aggregator.ledger.row_values import RowError
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import lack_of_role, missing, with_article
-from deniable.cluster.permissions.roles import Role, permissions_of
+from deniable.cluster.permissions.roles import Role, permissions_of, topics_of
 from deniable.cluster.topics import findings as topic_findings
 from deniable.cluster.topics.checks import of_uploads
+from deniable.cluster.topics.replicas import replica_findings
 from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deniable.deploy.cluster.topics import log_identity
 from deniable.deploy.cluster.topics.number_findings import unfit_topics
@@ -42,6 +43,11 @@ def topics(case: Case, _seconds: float) -> StepAnswer:
     return StepAnswer(_asked(case, _read_topics), "the topics to read exist and fit")
 
 
+def replicas(case: Case, _seconds: float) -> StepAnswer:
+    """Check that each partition of the role's topics can be written, and survives a broker."""
+    return StepAnswer(_asked(case, _replicas), "all are in sync, and as many as brokers allow, up to three")
+
+
 def state(case: Case, _seconds: float) -> StepAnswer:
     """Check that ledgers are set up, count this log and have missed none of it."""
     if case.role is not Role.AGGREGATOR:
@@ -69,6 +75,11 @@ def _read_topics(admin: KafkaAdminClient, case: Case) -> list[Finding]:
     names = case.configuration.topics
     read = (names.estimates, names.windows)
     return [each for name in read for each in topic_findings.fit_findings(admin, names, name)]
+
+
+def _replicas(admin: KafkaAdminClient, case: Case) -> list[Finding]:
+    names = topics_of(case.role, case.configuration.topics)
+    return replica_findings(admin, names, len(case.advertised))
 
 
 def _ledgers(admin: KafkaAdminClient, case: Case) -> list[Finding]:

@@ -5,26 +5,30 @@ Rule: no worker uses this transactional id, so no worker is fenced; nobody sees 
 """
 
 import asyncio
+from collections.abc import Mapping
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, ProducerFenced
+from kafka import KafkaAdminClient
 
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import with_article
 from deniable.cluster.permissions.roles import Role
-from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.doctor.case import Append, Case, NotUsedError, StepAnswer
 
-TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of that partition wait this long
+TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of those partitions wait this long
 KEY = b"doctor"
 
 
 def transactions(case: Case, seconds: float) -> StepAnswer:
-    """Begin a transaction, write into partition 0 of `state`, and abort it; note the broker's clock."""
+    """Begin a transaction, write a record to each leader of `state`, and abort it; note their clocks."""
     if case.role is not Role.AGGREGATOR:
         raise NotUsedError(f"{with_article(case.role)} has none")
+    if not (led := _by_leader(case)):
+        return StepAnswer([Finding(f"no partition of {case.configuration.topics.state} has a leader", "")])
     try:
-        case.appended = asyncio.run(_abort_one(case, seconds))
+        case.appends = asyncio.run(_abort_one(case, led, seconds))
     except ProducerFenced:
         return StepAnswer([Finding("another doctor ran at the same time", "run it again")])
     except KafkaError as error:
@@ -33,8 +37,21 @@ def transactions(case: Case, seconds: float) -> StepAnswer:
     return StepAnswer([], "one was begun, written to and aborted")
 
 
-async def _abort_one(case: Case, seconds: float) -> tuple[float, float]:
-    """Return when the record was appended and when we asked for it, both unix seconds."""
+def _by_leader(case: Case) -> dict[int, int]:
+    """Return a partition of `state` by leader, that of partition 0 first."""
+    admin = KafkaAdminClient(**case.cluster.client_settings())
+    try:
+        (described,) = admin.describe_topics([case.configuration.topics.state])
+    finally:
+        admin.close()
+    led: dict[int, int] = {}
+    for each in sorted(described["partitions"], key=lambda each: int(each["partition_index"])):
+        if each["leader_id"] >= 0:
+            led.setdefault(each["leader_id"], each["partition_index"])
+    return led
+
+
+async def _abort_one(case: Case, led: Mapping[int, int], seconds: float) -> list[Append]:
     names = case.configuration.topics
     producer: AIOKafkaProducer[bytes, bytes] = AIOKafkaProducer(
         **case.cluster.client_settings(),
@@ -46,12 +63,16 @@ async def _abort_one(case: Case, seconds: float) -> tuple[float, float]:
         async with asyncio.timeout(seconds):
             await producer.start()
             await producer.begin_transaction()
-            began = case.clock()
-            written = await producer.send_and_wait(names.state, None, key=KEY, partition=0)
-            asked = (began + case.clock()) / 2
+            asked = case.clock()
+
+            async def append(broker: int, partition: int) -> Append:
+                written = await producer.send_and_wait(names.state, None, key=KEY, partition=partition)
+                return Append(broker, written.timestamp / 1000, asked, case.clock())
+
+            appends = await asyncio.gather(*(append(*each) for each in led.items()))
             await producer.abort_transaction()
             await producer.stop()
     except BaseException:
         await producer.client.close()  # without waiting for unsent records
         raise
-    return written.timestamp / 1000, asked
+    return appends

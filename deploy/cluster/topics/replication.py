@@ -42,7 +42,8 @@ class Replication(NamedTuple):
             f"accept a record once {self.in_sync} replicas have it ({IN_SYNC}), so none was created"
         )
         if self.brokers < self.in_sync:
-            return Finding(what, f"Start {max(SAFE_REPLICAS, self.in_sync)} brokers; here are {self.brokers}")
+            only = f"there {'is' if self.brokers == 1 else 'are'} only {self.brokers}"
+            return Finding(what, f"Start {max(SAFE_REPLICAS, self.in_sync)} brokers: {only}")
         enough = min(self.brokers, max(SAFE_REPLICAS, self.in_sync))
         return Finding(what, f"set kafka.replication_factor: {enough} in the collection file")
 

@@ -10,7 +10,11 @@ from functools import partial
 from pathlib import Path
 
 import click
-from aiokafka.errors import GroupAuthorizationFailedError, TopicAuthorizationFailedError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+    UnsupportedCodecError,
+)
 
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memory
@@ -18,6 +22,7 @@ from deniable.aggregator.web.comparison_api import Comparer
 from deniable.aggregator.worker import WorkerError, run_worker
 from deniable.analysis.comparison import check_comparable, compare_joined
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
+from deniable.cluster.topics.findings import unknown_codec
 from deniable.config.file import load
 from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deniable.deploy.cli.signals import handle, leave_at_once
@@ -114,6 +119,8 @@ def aggregate(
         deadline.cancel()  # the worker stopped in time; checking the topics may take longer
         if isinstance(error.__cause__, NOT_ALLOWED):
             topic_setup.require(loaded.cluster, loaded.topics)  # raises the error that names what is missing
+        if isinstance(error.__cause__, UnsupportedCodecError):
+            raise WorkerError(str(unknown_codec(loaded.topics.reports))) from error
         raise
 
 

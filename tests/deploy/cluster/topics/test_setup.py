@@ -1,5 +1,6 @@
 """Topics on a real broker: made once with the settings that the design rests on, checked with remedies."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,6 +8,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from aiokafka import TopicPartition as Source
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
@@ -14,6 +16,7 @@ from deniable.aggregator.ledger import row_values
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import Role
+from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.topics.checks import TopicSetupError, require_reports, require_uploads
 from deniable.cluster.topics.plan import plan
 from deniable.deploy.cluster.topics import log_identity, setup
@@ -203,6 +206,43 @@ def test_added_partitions_have_one_remedy(broker: str, topics: Topics, admin: Ka
         0,
         1,
     ]  # no note of three beside those of two
+
+
+def test_what_a_sender_compresses_is_stored_uncompressed(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    """Otherwise one record in a codec that workers do not know would end all of them."""
+    create(Cluster(broker), topics, 1)
+    with KafkaProducer(bootstrap_servers=broker, compression_type="zstd") as kafka:
+        kafka.send(topics.reports, b"record" * 100, partition=0).get(30)
+
+    async def read() -> bytes | None:
+        source = Source(topics.reports, 0)
+        async with assigned_consumer(Cluster(broker), [source]) as consumer:
+            value: bytes | None = (await asyncio.wait_for(consumer.getone(), 30)).value
+            return value
+
+    assert asyncio.run(read()) == b"record" * 100
+
+
+def test_a_deployment_with_settings_of_a_former_release_goes_on_and_is_told_what_to_run(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    former = {"compression.type": "producer", "unclean.leader.election.enable": "true"}
+    for topic in plan(topics):
+        change(admin, topic.name, former)
+    log = require(Cluster(broker), topics)
+    assert present_log(Cluster(broker), topics) == (log, [])
+    assert create(Cluster(broker), topics, 1) == []
+    found = setup.check(Cluster(broker), topics)
+    assert all(each.is_warning for each in found)
+    alter = f"kafka-configs.sh --bootstrap-server {broker} --alter --topic"
+    setting = "unclean.leader.election.enable=false"
+    assert [each.remedy for each in found] == [
+        f"{alter} {topics.reports} --add-config compression.type=uncompressed",
+        *(f"{alter} {topic.name} --add-config {setting}" for topic in plan(topics)),
+    ]
 
 
 def test_irrelevant_settings_end_no_worker(broker: str, topics: Topics, admin: KafkaAdminClient) -> None:
