@@ -126,7 +126,7 @@ def create(
         usual = {role: everybody[role] for role in roles_of(wanted)}
         _allow(loaded.cluster, wanted, given or usual, quotas)
     for finding in topic_setup.check(loaded.cluster, wanted, role=None, collections=loaded.collections):
-        click.echo(f"not ready: {finding}", err=True)
+        click.echo(f"{'warning' if finding.is_warning else 'not ready'}: {finding}", err=True)
     if wanted != loaded.topics:
         click.echo(
             f"they have {wanted.partitions} partitions, but {config} says {loaded.topics.partitions}: "

@@ -4,7 +4,7 @@ Rule: findings that would make workers refuse or lose records use the workers' o
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
@@ -30,6 +30,7 @@ CREATION_SECONDS = 0.2  # of a partition of each topic
 READ_SECONDS = 60.0
 POLL_MILLISECONDS = 200
 KEY = row_keys.encode_key(row_keys.SingleKey.GENESIS)
+PROGRESS = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
 
 
 def log_of(admin: KafkaAdminClient, topics: Topics) -> Genesis:
@@ -77,7 +78,7 @@ def findings(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[
     if wrong := log_findings(topics, log, found):
         return wrong
     if len(found) == topics.partitions:
-        return _lost(admin, topics)
+        return _lost(admin, cluster, topics)
     if not _committed(admin, topics):
         return [Finding(f"topic {topics.state} is not set up", "run deniable topics create")]
     return [
@@ -114,7 +115,27 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
     ------
     RowError if a note cannot be decoded; KafkaError.
     """
-    found: dict[int, Genesis] = {}
+
+    def note(partition: int, value: bytes) -> Genesis:
+        with naming_partition(topics, partition):
+            return row_values.decode_genesis(value)
+
+    def is_of_log(partition: int, value: bytes) -> bool:
+        return log is not None and note(partition, value).topic_id == log.topic_id
+
+    rows = _rows(cluster, topics, range(partitions), KEY, is_of_log)
+    return {partition: note(partition, value) for partition, value in rows.items()}
+
+
+def _rows(
+    cluster: Cluster,
+    topics: Topics,
+    partitions: Collection[int],
+    key: bytes,
+    suffices: Callable[[int, bytes], bool],
+) -> dict[int, bytes]:
+    """Return the newest row of this key by partition of `state`; read no further once one suffices."""
+    found: dict[int, bytes] = {}
     consumer = KafkaConsumer(
         **cluster.client_settings(),
         kafka_client=client_of_existing_topics,
@@ -124,25 +145,26 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
     )
     try:
         # A broker may still be creating thousands of partitions.
-        patience_ms = round(1000 * (READ_SECONDS + CREATION_SECONDS * partitions))
-        sources = [TopicPartition(topics.state, each) for each in range(partitions)]
+        patience_ms = round(1000 * (READ_SECONDS + CREATION_SECONDS * len(partitions)))
+        sources = [TopicPartition(topics.state, each) for each in partitions]
         ends = consumer.end_offsets(sources, patience_ms)
         unread = {source for source, end in ends.items() if end}
         consumer.assign(unread)
         for source in unread:
             consumer.seek_to_beginning(source)
         deadline = time.monotonic() + READ_SECONDS
+        enough: set[TopicPartition] = set()
         while unread:
             if time.monotonic() > deadline:
                 raise KafkaTimeoutError(f"topic {topics.state} sent nothing more for {READ_SECONDS:g} s")
             for source, records in consumer.poll(POLL_MILLISECONDS).items():
                 deadline = time.monotonic() + READ_SECONDS
-                values = [record.value for record in records if record.key == KEY and record.value]
+                values = [record.value for record in records if record.key == key and record.value]
                 if values:
-                    with naming_partition(topics, source.partition):
-                        found[source.partition] = row_values.decode_genesis(values[-1])
-            read = {each for each in unread if consumer.position(each) >= ends[each]}
-            read |= {each for each in unread if _is_of(log, found.get(each.partition))}
+                    found[source.partition] = values[-1]
+                    if suffices(source.partition, values[-1]):
+                        enough.add(source)
+            read = {each for each in unread if each in enough or consumer.position(each) >= ends[each]}
             consumer.pause(*read)
             unread -= read
     finally:
@@ -150,23 +172,36 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
     return found
 
 
-def _is_of(log: Genesis | None, note: Genesis | None) -> bool:
-    return log is not None and note is not None and note.topic_id == log.topic_id
+def _lost(admin: KafkaAdminClient, cluster: Cluster, topics: Topics) -> list[Finding]:
+    """Find partitions of `reports` whose records were deleted before they were counted.
 
-
-def _lost(admin: KafkaAdminClient, topics: Topics) -> list[Finding]:
-    """Find partitions of `reports` whose records were deleted before they were counted."""
+    Where the group has committed nothing, or Kafka has forgotten it, the ledger says how far it has counted.
+    """
     sources = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
     # Ask this first: workers and retention advance meanwhile.
     starts = admin.list_partition_offsets(dict.fromkeys(sources, OffsetSpec.EARLIEST))
-    if not any(start.offset for start in starts.values()):
+    firsts = {source.partition: start.offset for source, start in starts.items() if start.offset}
+    if not firsts:
         return []
-    positions = _committed(admin, topics)
+    positions = dict.fromkeys(firsts, 0) | _committed(admin, topics)
+    behind = [partition for partition, first in firsts.items() if not positions[partition]]
+    if behind:
+        positions |= _counted(cluster, topics, behind)
     return [
-        _of(RecordsLostError(partition, position, starts[TopicPartition(topics.reports, partition)].offset))
-        for partition, position in sorted(positions.items())
-        if position < starts[TopicPartition(topics.reports, partition)].offset
+        _of(RecordsLostError(partition, positions[partition], first))
+        for partition, first in sorted(firsts.items())
+        if positions[partition] < first
     ]
+
+
+def _counted(cluster: Cluster, topics: Topics, partitions: Collection[int]) -> dict[int, int]:
+    """Return the next offset to count by partition, as ledgers have it; those without any are left out."""
+    rows = _rows(cluster, topics, partitions, PROGRESS, lambda _partition, _value: False)
+    counted = {}
+    for partition, value in rows.items():
+        with naming_partition(topics, partition):
+            counted[partition] = row_values.decode_progress(value).position
+    return counted
 
 
 def _committed(admin: KafkaAdminClient, topics: Topics) -> dict[int, int]:

@@ -277,7 +277,11 @@ def test_records_that_were_deleted_uncounted_are_a_finding(
             for source in sources:
                 kafka.send(source.topic, b"no pack", partition=source.partition)
     admin.delete_records({sources[0]: 5, sources[1]: 3})
-    assert check(Cluster(broker), topics) == []  # nobody has counted anything
+    uncounted = check(Cluster(broker), topics)  # and nobody has counted anything
+    assert [finding.partition(":")[0] for finding in uncounted] == [
+        "partition 0 of the reports topic now starts at offset 5, but 0 is the next to count",
+        "partition 1 of the reports topic now starts at offset 3, but 0 is the next to count",
+    ]
     with closing(KafkaConsumer(bootstrap_servers=broker, group_id=topics.group)) as consumer:
         consumer.commit({source: OffsetAndMetadata(3, "", -1) for source in sources})
     assert check(Cluster(broker), topics) == [
@@ -285,6 +289,20 @@ def test_records_that_were_deleted_uncounted_are_a_finding(
         "deleted uncounted. Raise the topic's retention; to go on without them, run deniable replay "
         "--accept-loss"
     ]
+
+
+def test_ledgers_say_what_was_counted_when_kafka_has_forgotten_the_group(
+    broker: str, topics: Topics, admin: KafkaAdminClient
+) -> None:
+    create(Cluster(broker), topics, 1)
+    with KafkaProducer(bootstrap_servers=broker) as kafka:
+        for _ in range(3):
+            kafka.send(topics.reports, b"no pack", partition=1)
+        for position in (2, 3):
+            progress = row_values.encode_progress(row_values.LedgerProgress(position))
+            kafka.send(topics.state, progress, key=log_identity.PROGRESS, partition=1)
+    admin.delete_records({TopicPartition(topics.reports, 1): 3})
+    assert check(Cluster(broker), topics) == []
 
 
 def test_worker_watches_the_log_and_the_settings(
