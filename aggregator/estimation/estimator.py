@@ -13,7 +13,7 @@ Rule 6: before a window of a collection that is grown is estimated, all final wi
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import MappingProxyType
@@ -39,6 +39,7 @@ from deniable.cluster.reading.partition_reader import RowReader
 from deniable.estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
+IDLE_MILLISECONDS = 1000  # after a window's grace; by then the reports of a busy partition have closed it
 BEHIND_REST = 100.0  # catching up, early estimates rest this many times as long as they took
 
 # Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
@@ -79,6 +80,7 @@ class Estimator:
     pause_seconds : between two searches for windows to estimate, >= 0.
     behind_seconds : age of the counts from which on a worker catches up, > 0.
     growing : the texts of those collections that are grown at final windows, by fingerprint.
+    ask_to_close : called with what `waited_for` returns.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Estimator:
         pause_seconds: float = 2.0,
         behind_seconds: float = 20.0,
         growing: Mapping[int, GrowingTexts] = MappingProxyType({}),
+        ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
@@ -100,6 +103,7 @@ class Estimator:
         self.pause_seconds = pause_seconds
         self.behind_seconds = behind_seconds
         self.growing = growing
+        self.ask_to_close = ask_to_close
         self.merged = MergedCounts()
         self.caught_up = False
         self._early_at = 0.0  # when early estimates go on, on the monotonic clock
@@ -118,6 +122,7 @@ class Estimator:
                 self.caught_up = True
                 self.show_windows(time.time())
                 await self._estimate_due()
+                self.ask_to_close(self.waited_for(time.time() * 1000))
                 await asyncio.sleep(self.pause_seconds)
 
     def take(self, key: bytes, value: bytes | None) -> None:
@@ -151,6 +156,22 @@ class Estimator:
             elif closed or not (packs or newest.packs):
                 self._unsettled.discard(window)
         return sorted(wanted, key=self._turn)
+
+    def waited_for(self, now_ms: float) -> dict[int, int]:
+        """What a window's end needs: partitions, and the append time that each must pass, unix milliseconds.
+
+        Parameters
+        ----------
+        now_ms : unix milliseconds. A clock that is ahead or behind costs a marker, or time, and no count.
+        """
+        found: dict[int, int] = {}
+        over_ms = max(now_ms, self.merged.latest_ms()) - IDLE_MILLISECONDS
+        for window in self._unsettled:
+            closes_at = self.merged.closes_at(window, self.partitions)
+            if closes_at is not None and closes_at * 1000 < over_ms:
+                for partition in self.merged.open_until(closes_at * 1000):
+                    found[partition] = max(found.get(partition, 0), closes_at * 1000)
+        return found
 
     def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
         """Estimate one window, if it holds enough reports; None if no estimate fits its counts.
@@ -278,8 +299,8 @@ class Estimator:
         return not final, window[0] in self.growing, revision, window[1]
 
     def _is_behind(self, now: float) -> bool:
-        """Whether some partition is counted until long before `now`, unix seconds."""
-        return 0 < self.merged.closed_until_ms(self.partitions) < (now - self.behind_seconds) * 1000
+        """Whether all partitions are counted until long before `now`, unix seconds."""
+        return 0 < self.merged.latest_ms() < (now - self.behind_seconds) * 1000
 
     def _waiting_bytes(self) -> int:
         return sum(

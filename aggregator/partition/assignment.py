@@ -11,6 +11,7 @@ from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.topics.markers import Markers
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16
@@ -40,6 +41,7 @@ class Assignment:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
+        self.markers = Markers(deployment.cluster, deployment.topics)
 
     def offer(self, partition: int, run: Run) -> None:
         """Pass delivered records to their partition's owner, if any."""
@@ -53,7 +55,9 @@ class Assignment:
         owned = list(partitions)
         timing, openings = self.timing.shared_by(len(owned)), asyncio.Semaphore(OPENINGS)
         for partition in owned:
-            owner = PartitionOwner(partition, self.deployment, source, self.metrics, timing, openings)
+            owner = PartitionOwner(
+                partition, self.deployment, source, self.metrics, timing, openings, self.markers.ask
+            )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)

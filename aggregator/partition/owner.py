@@ -7,7 +7,7 @@ Rule 2: nothing is repaired. After any failure the ledger is read again from com
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -37,8 +37,6 @@ from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.known_texts import KnownTexts
 from deniable.cluster.reading.partition_reader import RowReader
 
-CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
-
 
 class RecordSource(Protocol):
     """The consumer, as its owners use it."""
@@ -47,7 +45,7 @@ class RecordSource(Protocol):
         """Fetch again from this offset, in a new chain; RecordsLostError if the log starts after it."""
 
     async def end_offset(self, partition: int) -> int:
-        """End of the log, including uncommitted records."""
+        """End of the log, including uncommitted records: one broker's belief, proof of nothing."""
 
     def chain(self, partition: int) -> OffsetChain | None:
         """Offsets fetched since the last rewind; None if another rewind is needed."""
@@ -64,6 +62,7 @@ class PartitionOwner:
         metrics: WorkerMetrics,
         timing: PartitionTiming = DEFAULT,
         openings: asyncio.Semaphore | None = None,
+        ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
@@ -72,16 +71,16 @@ class PartitionOwner:
         self.timing = timing
         self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
+        self.ask_to_close = ask_to_close
         self._openings = openings or asyncio.Semaphore(1)
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
         self._outcomes = PackOutcomes()  # since the ledger's last transaction
         self._names = [each.name for each in deployment.collections.values()]
-        self._broker_ms = 0  # append time of the last row this owner wrote, unix milliseconds
-        self._closed_until_ms = 0
         self._publish_at = 0.0
         self._end = 0  # of the log, when it was last asked for
         self._counted_at = 0.0
+        self._whole_at = 0.0  # when the log last reached the position
 
     def offer(self, run: Run) -> None:
         """Count those of the delivered records that come next, without a gap; ignore the others."""
@@ -125,9 +124,8 @@ class PartitionOwner:
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         async with self._openings:
             ledger, estimator = await self._opened(store)
-        self._broker_ms = self._closed_until_ms = 0
         self._outcomes = PackOutcomes()
-        self._counted_at = time.monotonic()
+        self._counted_at = self._whole_at = time.monotonic()
         self._publish_at = 0.0
         self._ledger = ledger
         async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait forever
@@ -174,6 +172,7 @@ class PartitionOwner:
             pause_seconds=self.timing.estimate,
             behind_seconds=self.timing.behind,
             growing=growing,
+            ask_to_close=self.ask_to_close,
         )
         return ledger, estimator
 
@@ -190,51 +189,45 @@ class PartitionOwner:
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
         started = time.monotonic()
-        closed_until_ms = None
+        publishes = False
         if started >= self._publish_at or ledger.has_dead():
             async with asyncio.timeout(self.timing.stall):
-                closed_until_ms = await self._close(ledger)
+                await self._look_at_end(ledger)
+            publishes = True
             timing = self.timing
             self._publish_at = started + (
                 timing.publish_behind if self._catches_up(ledger) else timing.publish
             )
         if self._ledger is not ledger:
             raise RecordNotCountedError(self._failure)
-        checkpoint = take(ledger, estimator, closed_until_ms)
+        checkpoint = take(ledger, estimator, publishes=publishes)
         outcomes, self._outcomes = self._outcomes, PackOutcomes()
         # In a thread: many rows take longer than heartbeats may wait.
         names = outcomes.same_names
         records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics, names)
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
-            self._broker_ms = await store.commit(records, position)
+            await store.commit(records, position)
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
             self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
             estimator.show_published()
         self.readiness.stored(checkpoint.progress.position)
 
-    async def _close(self, ledger: Ledger) -> int:
-        """Until when this partition is closed: the watermark, or shortly before the broker's time if idle.
-
-        Proof for an idle one: every record before `end` is counted, and later ones are appended after the row
-        whose append time is `_broker_ms`, since that row was written before `end` was requested.
-        """
-        closed_until_ms = ledger.watermark_ms
-        broker_ms = self._broker_ms
-        position = ledger.position  # records appended and counted while `end` is requested may lie beyond it
+    async def _look_at_end(self, ledger: Ledger) -> None:
+        """Pass a hole at the end of the log, and compare with the end that a broker believes in."""
+        position = ledger.position
         end = await self.source.end_offset(self.partition)
-        if end < position:
-            raise log_was_cut(self.deployment.topics, self.partition, position, end)
         chain = self.source.chain(self.partition)
         if chain is not None:
-            ledger.skip_markers(chain.pass_hole(ledger.position))
-        self._end = end
-        self.readiness.watch(end)
-        if broker_ms and ledger.position >= end:
-            closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
-        self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
-        return self._closed_until_ms
+            ledger.pass_hole(chain.pass_hole(ledger.position))
+        now = time.monotonic()
+        if end >= position:
+            self._whole_at = now
+        elif now - self._whole_at > self.timing.cut:
+            raise log_was_cut(self.deployment.topics, self.partition, position, end)
+        self._end = max(end, position)  # a leader that was replaced, or has just begun, may know of less
+        self.readiness.watch(self._end)
 
     def _catches_up(self, ledger: Ledger) -> bool:
         """Whether records are left that were appended long ago."""

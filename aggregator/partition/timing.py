@@ -23,6 +23,8 @@ class PartitionTiming:
     retry : before the ledger is opened again after a failure.
     standstill : without progress, with records left in the log: not ready.
     unstored : without a checkpoint: not ready.
+    cut : during which brokers say that the log ends before what was counted: then it has lost records. Longer
+        than a broker that was replaced can be believed to lead.
     cancel : before a task that survives its cancellation is cancelled again.
     drain : for last checkpoints; the rest of the worker's stop is for leaving the group.
     open : without a new row while a ledger is read; a large one may take longer in all.
@@ -43,6 +45,7 @@ class PartitionTiming:
     retry: float = 1.0
     standstill: float = 10.0
     unstored: float = 10.0
+    cut: float = 60.0
     cancel: float = 5.0
     drain: float = 5.0
     open: float = 60.0

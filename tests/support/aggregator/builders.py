@@ -185,8 +185,8 @@ def estimate_due(estimator: Estimator) -> None:
     asyncio.run(estimator._estimate_due())
 
 
-def progress_row(position: int = 0, watermark_ms: int = 0, closed_until_ms: int = 0) -> bytes:
-    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms, closed_until_ms))
+def progress_row(position: int = 0, watermark_ms: int = 0) -> bytes:
+    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms))
 
 
 @dataclass
