@@ -40,6 +40,9 @@ from deniable.estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
 IDLE_MILLISECONDS = 1000  # after a window's grace; by then the reports of a busy partition have closed it
+TICK_MILLISECONDS = 1000  # without new counts, between two looks whether a window is over
+LEAST_REST_SECONDS = 0.1
+REST = 20.0  # times as long as a turn took: estimates need a twentieth of a core for a partition
 BEHIND_REST = 100.0  # catching up, early estimates rest this many times as long as they took
 
 # Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
@@ -77,10 +80,11 @@ class Estimator:
     published : what former owners published, from the ledger.
     lost : windows already reported as dead without a final estimate.
     metrics : of the worker.
-    pause_seconds : between two searches for windows to estimate, >= 0.
+    longest_rest_seconds : between two turns, however long one takes, > 0.
     behind_seconds : age of the counts from which on a worker catches up, > 0.
     growing : the texts of those collections that are grown at final windows, by fingerprint.
     ask_to_close : called with what `waited_for` returns.
+    on_result : called when there is something to publish.
     """
 
     def __init__(
@@ -90,20 +94,22 @@ class Estimator:
         published: Mapping[Window, row_values.Published],
         lost: LostWindows,
         metrics: WorkerMetrics,
-        pause_seconds: float = 2.0,
+        longest_rest_seconds: float = 2.0,
         behind_seconds: float = 20.0,
         growing: Mapping[int, GrowingTexts] = MappingProxyType({}),
         ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
+        on_result: Callable[[], None] = lambda: None,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
         self.published = dict(published)
         self.lost = lost
         self.metrics = metrics
-        self.pause_seconds = pause_seconds
+        self.longest_rest_seconds = longest_rest_seconds
         self.behind_seconds = behind_seconds
         self.growing = growing
         self.ask_to_close = ask_to_close
+        self.on_result = on_result
         self.merged = MergedCounts()
         self.caught_up = False
         self._early_at = 0.0  # when early estimates go on, on the monotonic clock
@@ -113,17 +119,20 @@ class Estimator:
         self._drained: dict[Window, WindowResult] = {}
 
     async def run(self, reader: RowReader) -> None:
-        """Follow the counts and estimate changed windows, until cancelled."""
+        """Follow the counts and estimate windows as they change, until cancelled."""
         counts = CountsReader(reader, self.partitions, self.take)
         async with reader:
             await counts.read()
             while True:
                 await counts.read()
                 self.caught_up = True
-                self.show_windows(time.time())
+                self._look_at_time(time.time())
+                began = time.monotonic()
                 await self._estimate_due()
-                self.ask_to_close(self.waited_for(time.time() * 1000))
-                await asyncio.sleep(self.pause_seconds)
+                rest = max(LEAST_REST_SECONDS, REST * (time.monotonic() - began))
+                await asyncio.sleep(min(rest, self.longest_rest_seconds))
+                while not await counts.arrive(TICK_MILLISECONDS):
+                    self._look_at_time(time.time())
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Apply one record of `counts`; RowError if it cannot be read."""
@@ -247,6 +256,11 @@ class Estimator:
                 self.lost.add_when_committed(window, self.collections[window[0]].name)
         return gone
 
+    def _look_at_time(self, now: float) -> None:
+        """See which windows are over by now, unix seconds."""
+        self.show_windows(now)
+        self.ask_to_close(self.waited_for(now * 1000))
+
     async def _estimate_due(self) -> None:
         for window, final in self.due():
             began = time.monotonic()
@@ -272,6 +286,8 @@ class Estimator:
             if not final and self._is_behind(time.time()):
                 ended = time.monotonic()
                 self._early_at = ended + BEHIND_REST * (ended - began)
+        if self._results:
+            self.on_result()
         self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 
@@ -300,7 +316,8 @@ class Estimator:
 
     def _is_behind(self, now: float) -> bool:
         """Whether all partitions are counted until long before `now`, unix seconds."""
-        return 0 < self.merged.latest_ms() < (now - self.behind_seconds) * 1000
+        reported = len(self.merged.progress) == self.partitions
+        return reported and 0 < self.merged.latest_ms() < (now - self.behind_seconds) * 1000
 
     def _waiting_bytes(self) -> int:
         return sum(

@@ -57,6 +57,11 @@ class Checkpoint(NamedTuple):
     known_texts: Mapping[int, KnownTexts]
 
 
+def progress_of(ledger: Ledger) -> row_values.LedgerProgress:
+    """How far a ledger has counted."""
+    return row_values.LedgerProgress(ledger.position, ledger.watermark_ms, ledger.whole_from)
+
+
 def take(ledger: Ledger, estimator: Estimator | None = None, *, publishes: bool = False) -> Checkpoint:
     """Drain all changes. Quick: nothing is encoded yet.
 
@@ -67,7 +72,7 @@ def take(ledger: Ledger, estimator: Estimator | None = None, *, publishes: bool 
     """
     return Checkpoint(
         partition=ledger.partition,
-        progress=row_values.LedgerProgress(ledger.position, ledger.watermark_ms, ledger.whole_from),
+        progress=progress_of(ledger),
         collections=tuple(ledger.terms),
         changes=ledger.drain(),
         published=ledger.drain_unpublished() if publishes else None,

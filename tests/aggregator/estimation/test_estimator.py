@@ -413,7 +413,7 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
         log.append("counts", 0, row, row_keys.with_source(key, source))
     moved = [PARTITIONS - 1]
     estimator = new_estimator()
-    estimator.pause_seconds = 0.0
+    estimator.longest_rest_seconds = 0.0
     reader = log.reader("", "counts", 0)
     everything = reader.poll
     packs: list[int] = []

@@ -214,12 +214,13 @@ def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None
 
     async def run() -> None:
         async with Running(broker) as running:
-            broker.fetch(0, 1)
+            broker.fetch(0, 1, 2)
             running.offer(0)
             await running.stored()
             running.owner.timing = replace(QUICK, publish=1000, publish_behind=1000)
+            running.offer(1)
             await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
-            running.owner.offer(run_of(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack"))
+            running.owner.offer(run_of(2, FRUIT.dies_at(T0) * 1000 + 1, b"no pack"))
             await running.until(
                 lambda: any(r.topic == TOPICS.counts and r.value is None for r in last(broker))
             )

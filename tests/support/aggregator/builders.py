@@ -258,7 +258,7 @@ class MemoryReader(RowReader):
         return self._next
 
     async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0 if self._next < await self.end_offset() else min(milliseconds, 10) / 1000)
         batch = [record for record in self._records if record.offset >= self._next]
         self._next = await self.end_offset()
         return batch
