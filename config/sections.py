@@ -48,12 +48,14 @@ class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topic_prefix: Prefix = "deniable-"
     partitions: int = 4
     replication_factor: int = 1
+    checkpoint_seconds: float = 0.25
     allow_plaintext: bool = False
     security: SecuritySection | None = None
 
     def __post_init__(self) -> None:
         check_range("partitions", self.partitions, 1, 1000)
         check_range("replication_factor", self.replication_factor, 1, 100)
+        check_range("checkpoint_seconds", self.checkpoint_seconds, 0.05, 5)
 
 
 class BudgetStoreSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,15 +26,15 @@ class Assignment:
     ----------
     deployment : what to work on.
     metrics : of the worker.
-    timing : of the owners.
+    timing : of the owners; by default that of the collection file.
     """
 
     def __init__(
-        self, deployment: Deployment, metrics: WorkerMetrics, timing: PartitionTiming = DEFAULT
+        self, deployment: Deployment, metrics: WorkerMetrics, timing: PartitionTiming | None = None
     ) -> None:
         self.deployment = deployment
         self.metrics = metrics
-        self.timing = timing
+        self.timing = timing or DEFAULT.paced(deployment.checkpoint_seconds)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
         self._owners: dict[int, PartitionOwner] = {}
@@ -53,7 +53,8 @@ class Assignment:
         """Own exactly these partitions; discard all former ledgers first."""
         await self.release()
         owned = list(partitions)
-        timing, openings = self.timing.shared_by(len(owned)), asyncio.Semaphore(OPENINGS)
+        timing = self.timing.shared_by(len(owned))
+        openings = asyncio.Semaphore(OPENINGS)
         for partition in owned:
             owner = PartitionOwner(
                 partition, self.deployment, source, self.metrics, timing, openings, self.markers.ask

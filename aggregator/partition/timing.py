@@ -57,6 +57,11 @@ class PartitionTiming:
     coordinator: float = 0.2
     close: float = 3.0
 
+    def paced(self, checkpoint_seconds: float) -> "PartitionTiming":
+        """Return a timing with other shortest pauses: counts and estimates come so much sooner or later."""
+        longest = max(self.longest_pause, checkpoint_seconds)
+        return replace(self, checkpoint=checkpoint_seconds, publish=checkpoint_seconds, longest_pause=longest)
+
     def shared_by(self, partitions: int) -> "PartitionTiming":
         """Return longer pauses for a worker of many partitions: else their transactions need all its time."""
         times = max(1.0, partitions / FULL_SPEED_PARTITIONS)
