@@ -40,12 +40,10 @@ class CountsReader:
             self._apply(record)
         self._foreign.log_new(asyncio.get_running_loop().time())
 
-    async def arrive(self, milliseconds: int) -> bool:
+    async def arrive(self, seconds: float) -> None:
         """Wait for records, so long at most, and take them; `read` to the end before relying on them."""
-        records = await self.reader.poll(milliseconds)
-        for record in records:
+        for record in await self.reader.poll(round(1000 * seconds)):
             self._apply(record)
-        return bool(records)
 
     def _apply(self, record: KafkaRecord) -> None:
         if row_keys.is_foreign(record.key or b"", self.sources):

@@ -40,10 +40,12 @@ from deniable.estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
 IDLE_MILLISECONDS = 1000  # after a window's grace; by then the reports of a busy partition have closed it
-TICK_MILLISECONDS = 1000  # without new counts, between two looks whether a window is over
-LEAST_REST_SECONDS = 0.1
-REST = 20.0  # times as long as a turn took: estimates need a twentieth of a core for a partition
-BEHIND_REST = 100.0  # catching up, early estimates rest this many times as long as they took
+TICK_SECONDS = 1.0  # without new counts, between two looks whether a window is over
+LEAST_REST_SECONDS = 0.1  # between two turns
+# How many times as long as they took early estimates rest, but for the first one of a window. So they need a
+# twentieth of a core for a partition; while a worker catches up, a hundredth, and first ones rest, too.
+REST = 20.0
+BEHIND_REST = 100.0
 
 # Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
@@ -80,7 +82,7 @@ class Estimator:
     published : what former owners published, from the ledger.
     lost : windows already reported as dead without a final estimate.
     metrics : of the worker.
-    longest_rest_seconds : between two turns, however long one takes, > 0.
+    longest_rest_seconds : of early estimates, however long they take, >= 0; but while a worker catches up.
     behind_seconds : age of the counts from which on a worker catches up, > 0.
     growing : the texts of those collections that are grown at final windows, by fingerprint.
     ask_to_close : called with what `waited_for` returns.
@@ -113,6 +115,7 @@ class Estimator:
         self.merged = MergedCounts()
         self.caught_up = False
         self._early_at = 0.0  # when early estimates go on, on the monotonic clock
+        self._is_early_left = False
         # After a rebuild, what was published may have no counts at all any more.
         self._unsettled = {window for window in published if window[0] in collections}
         self._results: dict[Window, WindowResult] = {}
@@ -127,12 +130,9 @@ class Estimator:
                 await counts.read()
                 self.caught_up = True
                 self._look_at_time(time.time())
-                began = time.monotonic()
                 await self._estimate_due()
-                rest = max(LEAST_REST_SECONDS, REST * (time.monotonic() - began))
-                await asyncio.sleep(min(rest, self.longest_rest_seconds))
-                while not await counts.arrive(TICK_MILLISECONDS):
-                    self._look_at_time(time.time())
+                await asyncio.sleep(min(LEAST_REST_SECONDS, self.longest_rest_seconds))
+                await counts.arrive(self._patience())
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Apply one record of `counts`; RowError if it cannot be read."""
@@ -261,10 +261,21 @@ class Estimator:
         self.show_windows(now)
         self.ask_to_close(self.waited_for(now * 1000))
 
+    def _patience(self) -> float:
+        """How long to wait for new counts, seconds."""
+        rest = self._early_at - time.monotonic()
+        return min(TICK_SECONDS, max(rest, 0.0)) if self._is_early_left else TICK_SECONDS
+
     async def _estimate_due(self) -> None:
+        spent = 0.0  # on early ones, seconds
+        is_behind, self._is_early_left = self._is_behind(time.time()), False
         for window, final in self.due():
             began = time.monotonic()
-            if self._waiting_bytes() > MOST_WAITING_BYTES or (not final and began < self._early_at):
+            rests = not final and (is_behind or window in self.published)
+            if self._waiting_bytes() > MOST_WAITING_BYTES:
+                break
+            if rests and began < self._early_at:
+                self._is_early_left = True
                 break
             await self._look_before(window)
             result = await asyncio.get_running_loop().run_in_executor(
@@ -283,9 +294,13 @@ class Estimator:
                 self.published[window] = note
                 if window[0] in self.growing and result.counts is not None:
                     self.growing[window[0]].add(window[1], result.counts.counts)
-            if not final and self._is_behind(time.time()):
+            if not final:
                 ended = time.monotonic()
-                self._early_at = ended + BEHIND_REST * (ended - began)
+                spent += ended - began
+                if is_behind:
+                    self._early_at = ended + BEHIND_REST * (ended - began)
+        if spent and not is_behind:
+            self._early_at = time.monotonic() + min(REST * spent, self.longest_rest_seconds)
         if self._results:
             self.on_result()
         self.lost.log_new()

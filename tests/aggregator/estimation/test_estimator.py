@@ -413,7 +413,6 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
         log.append("counts", 0, row, row_keys.with_source(key, source))
     moved = [PARTITIONS - 1]
     estimator = new_estimator()
-    estimator.longest_rest_seconds = 0.0
     reader = log.reader("", "counts", 0)
     everything = reader.poll
     packs: list[int] = []
@@ -457,6 +456,21 @@ def test_catching_up_leaves_early_estimates_to_later(monkeypatch: pytest.MonkeyP
     assert published(estimator) == []
     close(estimator)
     assert published(estimator) == [(2, True)]
+
+
+def test_early_estimates_rest_but_for_the_first_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimator_module, "REST", 1e6)
+    estimator = new_estimator()
+    estimator.longest_rest_seconds = 1000.0
+    count(estimator, packs=1)
+    assert published(estimator) == [(1, False)]
+    count(estimator, packs=2)
+    count(estimator, packs=1, counts=(60,) * 16)
+    estimate_due(estimator)
+    assert [record.collection for _, record in estimator.drain()] == ["place"]
+    assert estimator._patience() == estimator_module.TICK_SECONDS
+    close(estimator)
+    assert {record.final for _, record in (estimate_due(estimator), estimator.drain())[1]} == {True}
 
 
 def test_no_rest_of_early_estimates_while_counts_are_new(monkeypatch: pytest.MonkeyPatch) -> None:

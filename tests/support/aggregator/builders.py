@@ -162,7 +162,9 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
 def new_estimator(published: Mapping[Window, row_values.Published] | None = None) -> Estimator:
     """Build an estimator that has the terms of all partitions."""
     metrics = WorkerMetrics(COLLECTIONS)
-    estimator = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
+    estimator = Estimator(
+        COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics, longest_rest_seconds=0.0
+    )
     for source in range(PARTITIONS):
         for key, value in terms_rows(source):
             estimator.take(key, value)
