@@ -151,8 +151,8 @@ def test_verdict_has_other_figures() -> None:
     cells = {(1, T0, 0): Counted(np.array([3]), 3, 2)}
     counted = Recount(cells, kept=Tallied(cells))
     assert doubled(counted, Stored(cells={(1, T0, 0): Counted(np.array([4]), 4, 3)})) == 1
-    assert finals_off(counted, [Final(1, T0, 3, 2, 0)]) == 0
-    assert finals_off(counted, [Final(1, T0, 2, 1, 0)]) == 2
+    assert finals_off(counted, [Final(1, T0, 3, 2, 0)]) == {(1, T0): 0}
+    assert finals_off(counted, [Final(1, T0, 2, 1, 0)]) == {(1, T0): 2}
     assert uncounted({0: 5, 1: 7}, Stored(positions={0: 5, 1: 4})) == 3
 
 
