@@ -16,8 +16,8 @@ from kafka.errors import KafkaError
 
 from deniable.deploy.cli.signals import end_in_good_order
 from tests.chaos.faults.catalog import FAULTS
-from tests.chaos.processes import network
 from tests.chaos.faults.fault import ClusterFault
+from tests.chaos.processes import network
 from tests.chaos.processes.broker import ChaosBroker
 from tests.chaos.processes.cluster.cluster import ChaosCluster
 from tests.chaos.report import Report, table
