@@ -13,6 +13,8 @@ from tests.support.processes import wait_until
 
 MOVED_SECONDS = 60.0
 LATER_PACKS = 50  # a second, of a producer that begins during a fault
+LATER_SECONDS = 2.0
+LATER_MILLISECONDS = 300  # in which it collects packs for a request
 
 
 def isolate_leader(seconds: float) -> Turn:
@@ -42,11 +44,7 @@ def _without_leader(act: Callable[[ChaosCluster, int], None], seconds: float) ->
             raise BrokerError("the leader was not replaced")
         others = cluster.servers_but(leader)
         stage.service.ask(others)
-        later = Load(stage.workers.configuration, LATER_PACKS, 0.0, stage.chance.randrange(1 << 30), others)
-        stage.senders.append(later)
-        later.start()
-        time.sleep(seconds)
-        later.stopped.set()
+        send_meanwhile(stage, others, seconds)
         recover(stage)
 
     return turn
@@ -58,7 +56,7 @@ def slow_replica(seconds: float) -> Turn:
     def turn(stage: Stage) -> None:
         leader, _, follower = arrange(stage)
         stage.broker.stop_fetching(follower, leader)
-        time.sleep(seconds)
+        send_meanwhile(stage, stage.broker.bootstrap_servers, seconds)
         recover(stage)
 
     return turn
@@ -108,6 +106,22 @@ def fill_disk(seconds: float) -> Turn:
     return turn
 
 
+def send_meanwhile(stage: Stage, servers: str, seconds: float) -> None:
+    """Let a producer after the other begin, each for two seconds, until the fault has lasted so long.
+
+    A broker takes one request of a connection at a time: with a single producer, whose first request is not
+    acknowledged, nothing more would be appended.
+    """
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        seed = stage.chance.randrange(1 << 30)
+        load = Load(stage.workers.configuration, LATER_PACKS, 0.0, seed, servers, LATER_MILLISECONDS)
+        stage.senders.append(load)
+        load.start()
+        time.sleep(min(left, LATER_SECONDS))
+        load.stopped.set()
+
+
 def arrange(stage: Stage) -> tuple[int, int, int]:
     """Let one node lead half of `reports`, another all else; return both, and the third, by seed.
 
@@ -121,7 +135,7 @@ def arrange(stage: Stage) -> tuple[int, int, int]:
 
 
 def recover(stage: Stage) -> None:
-    """End the fault, and note how long workers need until they are ready and have counted what is there."""
+    """End the fault, and note how long it takes until cluster and workers are as before; see Verdict."""
     healed = time.monotonic()
     settle(stage)
     stage.ready_seconds = max(stage.ready_seconds, time.monotonic() - healed)

@@ -40,8 +40,8 @@ class Verdict:
     latest_final : longest time from the end of a window's grace to its final estimate, seconds.
     late : windows whose final estimate came later than the fault allows, or not at all.
     late_reports : from devices, that workers rejected as too late.
-    ready_seconds : longest time from the end of a fault until workers are ready and have stored the counts of
-        all that was in the log by then.
+    ready_seconds : of a cluster, the longest time from the end of a fault, when killed nodes start, until all
+        replicas are in sync, and workers are ready and have stored the counts of what was in the log by then.
     """
 
     difference: int

@@ -32,6 +32,7 @@ class Load(threading.Thread):
     malformed : share of malformed packs, in [0, 1].
     seed : of all choices, including ids of packs.
     servers : to begin with; by default those of the configuration.
+    linger_milliseconds : in which packs are collected for a request.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class Load(threading.Thread):
         malformed: float,
         seed: int,
         servers: str = "",
+        linger_milliseconds: int = 10,
     ) -> None:
         super().__init__(daemon=True)
         self.configuration = configuration
         self.packs_per_second = packs_per_second
         self.malformed = malformed
+        self.linger_milliseconds = linger_milliseconds
         self.servers = servers or configuration.kafka.bootstrap_servers
         self.chance = random.Random(seed)
         self.makers = [PackMaker(collection, self.chance) for collection in configuration.collections]
@@ -71,7 +74,7 @@ class Load(threading.Thread):
                 bootstrap_servers=self.servers,
                 acks="all",
                 enable_idempotence=True,
-                linger_ms=10,
+                linger_ms=self.linger_milliseconds,
                 delivery_timeout_ms=DELIVERY_MILLISECONDS,
             )
             try:
