@@ -38,7 +38,6 @@ def judge(cluster: ChaosCluster, folder: Path, order: Order, act: Turn | None = 
     """Run a fault, perhaps by another act, and compare all with a recount."""
     fault = FAULTS[order.fault]
     verdict, story = run(order, cluster, folder, replace(fault, act=act or fault.act))
-    print(verdict.describe())  # noqa: T201 - shown by pytest if the test fails
     assert verdict.exact, f"{verdict.describe()}\n{story}"
     assert verdict.finals > 0
 

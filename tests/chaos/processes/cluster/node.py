@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deniable.deploy.broker.broker import STOP_SECONDS, Broker
 from deniable.deploy.broker.child_processes import stop
-from deniable.deploy.broker.process import cluster_id_at, format_once, run_broker
+from deniable.deploy.broker.process import format_once, run_broker
 from tests.support.processes import new_port
 
 SESSION_SECONDS = 5  # after which controllers count a silent broker as dead
@@ -61,11 +61,6 @@ class Node(Broker):
         self.number = number
         self._ports = ports
         self._format_arguments = [f"--cluster-id={cluster_id}"]
-
-    @property
-    def answers(self) -> bool:
-        """Whether it answers a client."""
-        return cluster_id_at(self._port) is not None
 
     def end(self) -> None:
         """Send SIGTERM, and wait until it has handed over and ended; the folder stays."""
