@@ -52,6 +52,7 @@ class Judge:
             Counter()
         )  # by fingerprint and window start (0 without a window)
         self.ids: set[bytes] = set()
+        self.seen: set[bytes] = set()  # ids of well-formed packs, whether counted or not
         self.late: dict[bytes, tuple[Cell, bytes]] = {}  # packs that came too late, by id
         self.records = 0
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
@@ -67,6 +68,7 @@ class Judge:
         if value is None or reason:
             self.refused[0, 0, reason] += 1
             return
+        self.seen.add(HEADER.unpack_from(value)[8])
         reason = self._fault_of_pack(append_ms, value, offset)
         if reason:
             window = HEADER.unpack_from(value)[4:6] if reason in OF_WINDOWS else (0, 0)
