@@ -90,10 +90,12 @@ def _play(scene: Scene) -> None:
 
 
 def replayed(configuration: Configuration, *options: str) -> int:
-    """Return the difference that `deniable replay` prints; -1 if it prints none."""
+    """Return the difference that `deniable replay` prints; RunError with what it says if it prints none."""
     command = [sys.executable, "-m", "deniable", "replay", "--config", str(configuration.path), *options]
     ended = subprocess.run(
         command, cwd=REPOSITORY, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
     )
     label, _, number = ended.stdout.strip().partition(": ")
-    return int(number.replace(",", "")) if label == "difference" else -1
+    if label != "difference":
+        raise RunError(f"replay: {ended.stdout}{ended.stderr}")
+    return int(number.replace(",", ""))

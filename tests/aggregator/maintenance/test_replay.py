@@ -331,6 +331,22 @@ def test_markers_that_former_workers_counted_as_malformed_do_not_differ(stored: 
     assert difference(rows, {key: row_values.encode_rejected(3)}, markers=2) == found
 
 
+@pytest.mark.parametrize("packs", [0, 1])
+def test_markers_after_the_workers_have_ended_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, packs: int
+) -> None:
+    run = workers()
+    run.count()
+    for partition in range(PARTITIONS):
+        run.log.append(TOPICS.reports, partition, MARKER, append_ms=T0 * 1000)
+    if not packs:
+        assert run.replay(monkeypatch).difference == 0
+        return
+    run.send(pack_of(number=9))
+    with pytest.raises(ReplayError):
+        run.replay(monkeypatch)
+
+
 def test_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.close(FRUIT.closes_at(T0) * 1000 + 1)

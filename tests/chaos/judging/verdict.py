@@ -26,7 +26,7 @@ class Verdict:
     refusals_off : the same for the records in `rejected`, by reason.
     finals_off : sum of differences of reports and packs between first final estimates and the recount.
     finals_changed : windows whose first final estimate differs from the recount, or is not their last one.
-    replayed : the difference that `deniable replay` prints; -1 if it prints none.
+    replayed : the difference that `deniable replay` prints;
     missing : packs acknowledged to the producer that are not in the log, or in time but not counted.
     doubled : packs counted more than once.
     steps_back : number of times a stored position went back.
@@ -163,7 +163,7 @@ def _closes(collection: Collection, window_start: int) -> int:
 
 def uncounted(ends: Mapping[int, int], stored: Stored) -> int:
     """Return the number of offsets of the log beyond the stored positions."""
-    return sum(abs(end - stored.positions.get(partition, 0)) for partition, end in ends.items())
+    return sum(max(0, end - stored.positions.get(partition, 0)) for partition, end in ends.items())
 
 
 def _apart(expected: Counted, stored: Counted) -> int:

@@ -100,7 +100,9 @@ class Scene:
             newest = self.service.samples[-1] if self.service.samples else None
             raise RunError(f"the log was not counted to its end: {newest}")
         ends = log_ends(self.configuration)
-        if not wait_until(lambda: stores.counts(self.servers, self.topics).positions == ends, DRAIN_SECONDS):
+        if not wait_until(
+            lambda: not verdicts.uncounted(ends, stores.counts(self.servers, self.topics)), DRAIN_SECONDS
+        ):
             raise RunError("what is counted was not published")
         self.died = sum(len(fleet.died) for fleet in self.fleets)
         self.workers.stop()

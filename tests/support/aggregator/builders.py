@@ -259,6 +259,9 @@ class MemoryReader(RowReader):
     async def position(self) -> int:
         return self._next
 
+    def seek(self, offset: int) -> None:
+        self._next = offset
+
     async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
         await asyncio.sleep(0 if self._next < await self.end_offset() else min(milliseconds, 10) / 1000)
         batch = [record for record in self._records if record.offset >= self._next]
