@@ -44,6 +44,7 @@ class Deployment(NamedTuple):
     collections : of the collection file, by fingerprint.
     revision : of the collection file.
     limits : of the clients, by the collection's name.
+    checkpoint_seconds : between two transactions of a partition with new counts, at least.
     """
 
     cluster: Cluster
@@ -52,6 +53,7 @@ class Deployment(NamedTuple):
     collections: Mapping[int, Collection]
     revision: int
     limits: Mapping[str, ClientLimits] = MappingProxyType({})
+    checkpoint_seconds: float = 0.25
 
     def home(self, partition: int) -> dict[int, Collection]:
         """Collections, by fingerprint, whose counts are in this partition: its owner estimates them."""

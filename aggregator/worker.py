@@ -115,6 +115,7 @@ async def run_worker(
         _follow(history, web, deployment, metrics),
         _watch_loop(metrics),
         publisher.run(lambda: assignment.is_counting),
+        assignment.markers.run(),
     )
     tasks = [asyncio.create_task(each) for each in works]
     app = None

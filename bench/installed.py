@@ -1,9 +1,10 @@
 """What each extra costs: packages, size on disk, processor time and memory of the first import.
 
 Installs the wheel into fresh environments, in the versions of requirements.lock, and prints a table. Times
-are medians of nine processes; numpy's includes threads of OpenBLAS that spin.
+are medians of nine processes, with one thread of OpenBLAS and with as many as it starts, which spin at first.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -48,9 +49,10 @@ def main() -> None:
             [str(programs / "deniable"), "init", "shop"], cwd=home, check=True, capture_output=True
         )
         for what, step in STEPS.items():
-            costs = [_cost(programs / "python", home / "shop", step) for _ in range(RUNS)]
-            seconds, mebibytes = (median(each) for each in zip(*costs, strict=True))
-            click.echo(f"{what}: {seconds:.3f} s, {mebibytes:.0f} MiB")
+            for threads in ("1", ""):  # without a number, OpenBLAS counts the processors
+                costs = [_cost(programs / "python", home / "shop", step, threads) for _ in range(RUNS)]
+                seconds, mebibytes = (median(each) for each in zip(*costs, strict=True))
+                click.echo(f"{what}, threads {threads or 'not set'}: {seconds:.4f} s, {mebibytes:.0f} MiB")
 
 
 def _install(wheel: Path, extra: str, environment: Path) -> None:
@@ -74,10 +76,11 @@ def _installed(environment: Path) -> tuple[int, int]:
     return sum(each.name.endswith(".dist-info") for each in ours), size
 
 
-def _cost(python: Path, folder: Path, step: str) -> tuple[float, float]:
+def _cost(python: Path, folder: Path, step: str, threads: str) -> tuple[float, float]:
     """Return seconds of processor time and MiB of one step in this folder."""
     command = [str(python), "-c", FIRST.format(step=step)]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
+    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
     seconds, mebibytes = done.stdout.split()
     return float(seconds), float(mebibytes)
 

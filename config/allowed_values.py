@@ -57,6 +57,7 @@ _FIELDS: Mapping[str, str] = {
     "topic_prefix": "at most 100 letters, digits, dots, _ and -",
     "partitions": "an integer in [1, 1000]",
     "replication_factor": "an integer in [1, 100]",
+    "checkpoint_seconds": "a number in [0.05, 5]",
     "pack_reports": "an integer in [1, 1000000]",
     "pack_seconds": "a number in [0.001, 3600]",
     "outbox_bytes": f"an integer in [{2**20}, {2**40}]",

@@ -48,6 +48,7 @@ class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topic_prefix: Prefix = "deniable-"
     partitions: int = 4
     replication_factor: int | None = None
+    checkpoint_seconds: float = 0.25
     allow_plaintext: bool = False
     security: SecuritySection | None = None
 
@@ -55,6 +56,7 @@ class KafkaSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_range("partitions", self.partitions, 1, 1000)
         if self.replication_factor is not None:
             check_range("replication_factor", self.replication_factor, 1, 100)
+        check_range("checkpoint_seconds", self.checkpoint_seconds, 0.05, 5)
 
 
 class BudgetStoreSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

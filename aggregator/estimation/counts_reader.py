@@ -37,11 +37,19 @@ class CountsReader:
         RowError if a record of ours cannot be read; KafkaError; TimeoutError.
         """
         async for record in self.reader.until_end():
-            if row_keys.is_foreign(record.key or b"", self.sources):
-                self._foreign.add(self.reader.topic_partition, record.offset)
-            else:
-                self._take(record)
+            self._apply(record)
         self._foreign.log_new(asyncio.get_running_loop().time())
+
+    async def arrive(self, seconds: float) -> None:
+        """Wait for records, so long at most, and take them; `read` to the end before relying on them."""
+        for record in await self.reader.poll(round(1000 * seconds)):
+            self._apply(record)
+
+    def _apply(self, record: KafkaRecord) -> None:
+        if row_keys.is_foreign(record.key or b"", self.sources):
+            self._foreign.add(self.reader.topic_partition, record.offset)
+        else:
+            self._take(record)
 
     def _take(self, record: KafkaRecord) -> None:
         try:

@@ -13,7 +13,7 @@ Rule 6: before a window of a collection that is grown is estimated, all final wi
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import MappingProxyType
@@ -39,7 +39,13 @@ from deniable.cluster.reading.partition_reader import RowReader
 from deniable.estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
-BEHIND_REST = 100.0  # catching up, early estimates rest this many times as long as they took
+IDLE_MILLISECONDS = 1000  # after a window's grace; by then the reports of a busy partition have closed it
+TICK_SECONDS = 1.0  # without new counts, between two looks whether a window is over
+LEAST_REST_SECONDS = 0.1  # between two turns
+# How many times as long as they took early estimates rest, but for the first one of a window. So they need a
+# twentieth of a core for a partition; while a worker catches up, a hundredth, and first ones rest, too.
+REST = 20.0
+BEHIND_REST = 100.0
 
 # Separate threads: no checkpoint or opening waits for slow estimates, even a former owner's.
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="estimate")
@@ -76,9 +82,11 @@ class Estimator:
     published : what former owners published, from the ledger.
     lost : windows already reported as dead without a final estimate.
     metrics : of the worker.
-    pause_seconds : between two searches for windows to estimate, >= 0.
+    longest_rest_seconds : of early estimates, however long they take, >= 0; but while a worker catches up.
     behind_seconds : age of the counts from which on a worker catches up, > 0.
     growing : the texts of those collections that are grown at final windows, by fingerprint.
+    ask_to_close : called with what `waited_for` returns.
+    on_result : called when there is something to publish.
     """
 
     def __init__(
@@ -88,37 +96,43 @@ class Estimator:
         published: Mapping[Window, row_values.Published],
         lost: LostWindows,
         metrics: WorkerMetrics,
-        pause_seconds: float = 2.0,
+        longest_rest_seconds: float = 2.0,
         behind_seconds: float = 20.0,
         growing: Mapping[int, GrowingTexts] = MappingProxyType({}),
+        ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
+        on_result: Callable[[], None] = lambda: None,
     ) -> None:
         self.collections = collections
         self.partitions = partitions
         self.published = dict(published)
         self.lost = lost
         self.metrics = metrics
-        self.pause_seconds = pause_seconds
+        self.longest_rest_seconds = longest_rest_seconds
         self.behind_seconds = behind_seconds
         self.growing = growing
+        self.ask_to_close = ask_to_close
+        self.on_result = on_result
         self.merged = MergedCounts()
         self.caught_up = False
         self._early_at = 0.0  # when early estimates go on, on the monotonic clock
+        self._is_early_left = False
         # After a rebuild, what was published may have no counts at all any more.
         self._unsettled = {window for window in published if window[0] in collections}
         self._results: dict[Window, WindowResult] = {}
         self._drained: dict[Window, WindowResult] = {}
 
     async def run(self, reader: RowReader) -> None:
-        """Follow the counts and estimate changed windows, until cancelled."""
+        """Follow the counts and estimate windows as they change, until cancelled."""
         counts = CountsReader(reader, self.partitions, self.take)
         async with reader:
             await counts.read()
             while True:
                 await counts.read()
                 self.caught_up = True
-                self.show_windows(time.time())
+                self._look_at_time(time.time())
                 await self._estimate_due()
-                await asyncio.sleep(self.pause_seconds)
+                await asyncio.sleep(min(LEAST_REST_SECONDS, self.longest_rest_seconds))
+                await counts.arrive(self._patience())
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Apply one record of `counts`; RowError if it cannot be read."""
@@ -151,6 +165,22 @@ class Estimator:
             elif closed or not (packs or newest.packs):
                 self._unsettled.discard(window)
         return sorted(wanted, key=self._turn)
+
+    def waited_for(self, now_ms: float) -> dict[int, int]:
+        """What a window's end needs: partitions, and the append time that each must pass, unix milliseconds.
+
+        Parameters
+        ----------
+        now_ms : unix milliseconds. A clock that is ahead or behind costs a marker, or time, and no count.
+        """
+        found: dict[int, int] = {}
+        over_ms = max(now_ms, self.merged.latest_ms()) - IDLE_MILLISECONDS
+        for window in self._unsettled:
+            closes_at = self.merged.closes_at(window, self.partitions)
+            if closes_at is not None and closes_at * 1000 < over_ms:
+                for partition in self.merged.open_until(closes_at * 1000):
+                    found[partition] = max(found.get(partition, 0), closes_at * 1000)
+        return found
 
     def estimate_window(self, window: Window, *, final: bool) -> WindowResult | None:
         """Estimate one window, if it holds enough reports; None if no estimate fits its counts.
@@ -226,10 +256,26 @@ class Estimator:
                 self.lost.add_when_committed(window, self.collections[window[0]].name)
         return gone
 
+    def _look_at_time(self, now: float) -> None:
+        """See which windows are over by now, unix seconds."""
+        self.show_windows(now)
+        self.ask_to_close(self.waited_for(now * 1000))
+
+    def _patience(self) -> float:
+        """How long to wait for new counts, seconds."""
+        rest = self._early_at - time.monotonic()
+        return min(TICK_SECONDS, max(rest, 0.0)) if self._is_early_left else TICK_SECONDS
+
     async def _estimate_due(self) -> None:
+        spent = 0.0  # on early ones, seconds
+        is_behind, self._is_early_left = self._is_behind(time.time()), False
         for window, final in self.due():
             began = time.monotonic()
-            if self._waiting_bytes() > MOST_WAITING_BYTES or (not final and began < self._early_at):
+            rests = not final and (is_behind or window in self.published)
+            if self._waiting_bytes() > MOST_WAITING_BYTES:
+                break
+            if rests and began < self._early_at:
+                self._is_early_left = True
                 break
             await self._look_before(window)
             result = await asyncio.get_running_loop().run_in_executor(
@@ -248,9 +294,15 @@ class Estimator:
                 self.published[window] = note
                 if window[0] in self.growing and result.counts is not None:
                     self.growing[window[0]].add(window[1], result.counts.counts)
-            if not final and self._is_behind(time.time()):
+            if not final:
                 ended = time.monotonic()
-                self._early_at = ended + BEHIND_REST * (ended - began)
+                spent += ended - began
+                if is_behind:
+                    self._early_at = ended + BEHIND_REST * (ended - began)
+        if spent and not is_behind:
+            self._early_at = time.monotonic() + min(REST * spent, self.longest_rest_seconds)
+        if self._results:
+            self.on_result()
         self.lost.log_new()
         self.lost.keep(lambda each: each in self.published or not self.merged.is_dead(each, self.partitions))
 
@@ -278,8 +330,9 @@ class Estimator:
         return not final, window[0] in self.growing, revision, window[1]
 
     def _is_behind(self, now: float) -> bool:
-        """Whether some partition is counted until long before `now`, unix seconds."""
-        return 0 < self.merged.closed_until_ms(self.partitions) < (now - self.behind_seconds) * 1000
+        """Whether all partitions are counted until long before `now`, unix seconds."""
+        reported = len(self.merged.progress) == self.partitions
+        return reported and 0 < self.merged.latest_ms() < (now - self.behind_seconds) * 1000
 
     def _waiting_bytes(self) -> int:
         return sum(

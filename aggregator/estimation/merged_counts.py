@@ -81,10 +81,21 @@ class MergedCounts:
         return sum(counters.reports for (_, key), counters in found.counters.items() if key.page == 0)
 
     def closed_until_ms(self, partitions: int) -> int:
-        """No report appended before this will follow, unix milliseconds; 0 until all partitions report."""
+        """No report appended before this will follow, unix milliseconds; 0 until all partitions report.
+
+        The watermark alone proves it: whatever the broker appends later bears a later time.
+        """
         if len(self.progress) < partitions:
             return 0
-        return min(progress.closed_until_ms for progress in self.progress.values())
+        return min(progress.watermark_ms for progress in self.progress.values())
+
+    def open_until(self, append_ms: int) -> list[int]:
+        """Partitions that have not passed this append time, unix milliseconds."""
+        return [source for source, each in self.progress.items() if each.watermark_ms <= append_ms]
+
+    def latest_ms(self) -> int:
+        """The latest append time counted in any partition, unix milliseconds; 0 before the first."""
+        return max((progress.watermark_ms for progress in self.progress.values()), default=0)
 
     def is_whole(self, window: Window) -> bool:
         """Whether no partition lost records of it uncounted."""
@@ -99,7 +110,7 @@ class MergedCounts:
 
     def is_dying(self, window: Window) -> bool:
         """Whether a partition may have deleted its rows: the rest is not the whole window."""
-        latest = max((progress.watermark_ms for progress in self.progress.values()), default=0)
+        latest = self.latest_ms()
         return any(
             latest > each.dies_at(window[1]) * 1000 for each in self._terms.get(window[0], {}).values()
         )

@@ -32,6 +32,7 @@ from deniable.aggregator.ledger.terms_update import (
 from deniable.aggregator.ledger.window_expiry import WindowEnds
 from deniable.estimators.collection import Collection
 from deniable.protocol import wire
+from deniable.protocol.marker import MARKER
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Ledger:
         self._refusals: list[Refusal] = []
         self._ends = WindowEnds()
 
-    def apply(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection:
+    def apply(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection | None:
         """Count or reject the record at this offset, and move past it.
 
         Parameters
@@ -80,7 +81,7 @@ class Ledger:
 
         Returns
         -------
-        The counted pack, or why the record was rejected.
+        The counted pack, or why the record was rejected; None for a marker, which only moves the watermark.
         """
         self.watermark_ms = max(self.watermark_ms, append_ms)
         self._expire()
@@ -127,7 +128,10 @@ class Ledger:
         for key, reports in zip(groups.keys, np.diff(groups.row_bounds).tolist(), strict=True):
             outcome.reports[key[0]] += reports
 
-    def _count(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection:
+    def _count(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection | None:
+        if record == MARKER:
+            self.position = offset + 1
+            return None
         try:
             pack = self._acceptance.accept(offset, record, append_ms, self.watermark_ms, self.ids.by_window)
         except Rejection as rejection:
@@ -171,8 +175,8 @@ class Ledger:
         """Reject packs of this fingerprint from this position on."""
         self._set_terms(fingerprint, msgspec.structs.replace(self.terms[fingerprint], until=self.position))
 
-    def skip_markers(self, position: int) -> None:
-        """Continue at this position if it is later: only transaction markers lie in between."""
+    def pass_hole(self, position: int) -> None:
+        """Continue at this position if it is later: only marks of transactions lie in between."""
         self.position = max(self.position, position)
 
     def pass_over(self, position: int, append_ms: int) -> None:

@@ -25,12 +25,12 @@ class RunOutcome:
         self.reports: Counter[int] = Counter()
         self.rejections: list[tuple[int, Rejection]] = []
 
-    def add(self, number: int, outcome: Pack | Rejection) -> None:
-        """Add the outcome of one record; call it in the run's order."""
+    def add(self, number: int, outcome: Pack | Rejection | None) -> None:
+        """Add the outcome of one record, None for a marker; call it in the run's order."""
         if isinstance(outcome, Pack):
             self.packs += 1
             self.reports[outcome.fingerprint] += outcome.reports
-        else:
+        elif outcome is not None:
             self.rejections.append((number, outcome))
 
 

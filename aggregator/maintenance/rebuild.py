@@ -147,6 +147,6 @@ async def _count(
             if uncommitted >= COMMIT_RECORDS:
                 await commit()
                 uncommitted = 0
-        ledger.skip_markers(await reader.position())
+        ledger.pass_hole(await reader.position())
     await commit()
     return records

@@ -16,8 +16,12 @@ from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.runs.run import Integers
 from deniable.aggregator.ledger.terms import Terms, untouched_window
 from deniable.aggregator.maintenance.ledger_reader import reader_of
+from deniable.protocol import wire
 
 Counted = dict[row_keys.Key, bytes]
+
+#: Where workers before 0.2 counted markers, which were unknown to them.
+MARKERS_BEFORE = row_keys.RejectedKey(0, 0, wire.MALFORMED)
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,13 @@ class Recount:
     Parameters
     ----------
     at : counts by position.
+    markers : number of markers read. Workers before 0.2 counted them as malformed packs.
     records : number of records read.
     whole_from : windows that start earlier may lack records, unix seconds.
     """
 
     at: Mapping[int, Counted]
+    markers: int
     records: int
     whole_from: int
 
@@ -61,7 +67,7 @@ async def recount(deployment: Deployment, claim: StoredCounts, positions: set[in
     ledger = Ledger(claim.source, deployment.topics.partitions, claim.terms)
     waiting = sorted(positions)
     at: dict[int, Counted] = {}
-    records, whole_from = 0, claim.progress.whole_from
+    markers, records, whole_from = 0, 0, claim.progress.whole_from
     async with reader_of(deployment, claim.source) as reader:
         is_cut = await reader.start_offset() > 0
         async for record in reader.until_end():
@@ -69,10 +75,10 @@ async def recount(deployment: Deployment, claim: StoredCounts, positions: set[in
                 whole_from = max(whole_from, untouched_window(record.timestamp, 1))
             while waiting and waiting[0] <= record.offset:
                 at[waiting.pop(0)] = dict(ledger.counts.rows())
-            ledger.apply(record.offset, record.timestamp, record.value or b"")
+            markers += ledger.apply(record.offset, record.timestamp, record.value or b"") is None
             records += 1
     at.update({position: dict(ledger.counts.rows()) for position in waiting})
-    return Recount(at, records, whole_from)
+    return Recount(at, markers, records, whole_from)
 
 
 def difference(claim: StoredCounts, recounted: Recount, alive: Counted, deployment: Deployment) -> int:
@@ -99,14 +105,15 @@ def difference(claim: StoredCounts, recounted: Recount, alive: Counted, deployme
         for key in (expected.keys() | claim.counted.keys()) - died
         if getattr(key, "window_start", 0) >= recounted.whole_from
     }
-    return sum(_apart(key, expected.get(key), claim.counted.get(key)) for key in both)
+    return sum(_apart(key, expected.get(key), claim.counted.get(key), recounted.markers) for key in both)
 
 
-def _apart(key: row_keys.Key, expected: bytes | None, stored: bytes | None) -> int:
+def _apart(key: row_keys.Key, expected: bytes | None, stored: bytes | None, markers: int) -> int:
     if expected == stored:
         return 0
     if isinstance(key, row_keys.RejectedKey):
-        return abs(_packs(expected) - _packs(stored))
+        more = _packs(stored) - _packs(expected)
+        return max(0, more - markers) if key == MARKERS_BEFORE and more > 0 else abs(more)
     ours, theirs = _counters(expected), _counters(stored)
     size = max(len(ours), len(theirs))
     return int(np.abs(_padded(ours, size) - _padded(theirs, size)).sum())

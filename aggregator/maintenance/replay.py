@@ -25,8 +25,10 @@ from deniable.aggregator.partition.failures import RecordsLostError
 from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
 from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader, read_rows
 from deniable.estimators.errors import DeniableError
+from deniable.protocol.marker import MARKER
 
 WAIT_SECONDS = 60.0
+MOST_MARKERS = 1000  # after the last pack
 
 
 class ReplayError(DeniableError, RuntimeError):
@@ -110,7 +112,7 @@ async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> No
     try:
         async with asyncio.timeout(wait_seconds):
             for source in range(deployment.topics.partitions):
-                await _wait_until_at(deployment, source, await _end_offset(deployment, source))
+                await _wait_until_at(deployment, source, await _end_of_packs(deployment, source))
     except TimeoutError:
         position = progress_in(await ledger_rows(deployment, source)).position
         raise ReplayError(
@@ -130,6 +132,20 @@ async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> No
             )
         ):
             del record
+
+
+async def _end_of_packs(deployment: Deployment, source: int) -> int:
+    """End of `reports`, before markers that follow the stored position: workers may have ended since."""
+    position = progress_in(await ledger_rows(deployment, source)).position
+    async with reader_of(deployment, source) as reader:
+        end = await reader.end_offset()
+        if not 0 < end - position <= MOST_MARKERS:
+            return end
+        reader.seek(position)
+        async for record in reader.until_end():
+            if record.value != MARKER:
+                return end
+    return position
 
 
 async def _end_offset(deployment: Deployment, source: int) -> int:

@@ -114,8 +114,8 @@ WINDOWS_LOST = CounterMetric(
 FINALS_REVISED = CounterMetric(
     name="finals_revised",
     labels=("collection",),
-    meaning="Final estimates that replaced an earlier one because counts had changed.",
-    remedy="correct the brokers' clocks.",
+    meaning="Final estimates that replaced an earlier one because counts had changed, as a rebuild may do.",
+    remedy="`deniable replay`, and report it if nothing was rebuilt.",
 )
 ESTIMATE_FREQUENCY = GaugeMetric(
     name="estimate_frequency",

@@ -11,6 +11,7 @@ from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.topics.markers import Markers
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16
@@ -25,21 +26,22 @@ class Assignment:
     ----------
     deployment : what to work on.
     metrics : of the worker.
-    timing : of the owners.
+    timing : of the owners; by default that of the collection file.
     """
 
     def __init__(
-        self, deployment: Deployment, metrics: WorkerMetrics, timing: PartitionTiming = DEFAULT
+        self, deployment: Deployment, metrics: WorkerMetrics, timing: PartitionTiming | None = None
     ) -> None:
         self.deployment = deployment
         self.metrics = metrics
-        self.timing = timing
+        self.timing = timing or DEFAULT.paced(deployment.checkpoint_seconds)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
         self._owners: dict[int, PartitionOwner] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
+        self.markers = Markers(deployment.cluster, deployment.topics)
 
     def offer(self, partition: int, run: Run) -> None:
         """Pass delivered records to their partition's owner, if any."""
@@ -51,9 +53,12 @@ class Assignment:
         """Own exactly these partitions; discard all former ledgers first."""
         await self.release()
         owned = list(partitions)
-        timing, openings = self.timing.shared_by(len(owned)), asyncio.Semaphore(OPENINGS)
+        timing = self.timing.shared_by(len(owned))
+        openings = asyncio.Semaphore(OPENINGS)
         for partition in owned:
-            owner = PartitionOwner(partition, self.deployment, source, self.metrics, timing, openings)
+            owner = PartitionOwner(
+                partition, self.deployment, source, self.metrics, timing, openings, self.markers.ask
+            )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)

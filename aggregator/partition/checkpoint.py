@@ -57,26 +57,25 @@ class Checkpoint(NamedTuple):
     known_texts: Mapping[int, KnownTexts]
 
 
-def take(
-    ledger: Ledger, estimator: Estimator | None = None, closed_until_ms: int | None = None
-) -> Checkpoint:
+def progress_of(ledger: Ledger) -> row_values.LedgerProgress:
+    """How far a ledger has counted."""
+    return row_values.LedgerProgress(ledger.position, ledger.watermark_ms, ledger.whole_from)
+
+
+def take(ledger: Ledger, estimator: Estimator | None = None, *, publishes: bool = False) -> Checkpoint:
     """Drain all changes. Quick: nothing is encoded yet.
 
     Parameters
     ----------
     ledger, estimator : of the same partition.
-    closed_until_ms : no report with an earlier append time, unix milliseconds, will follow in this partition.
-        None to leave `counts` for later; must be given if `ledger.has_dead()`.
+    publishes : False to leave `counts` for later; must be True if `ledger.has_dead()`.
     """
-    watermark_ms = ledger.watermark_ms
     return Checkpoint(
         partition=ledger.partition,
-        progress=row_values.LedgerProgress(
-            ledger.position, watermark_ms, closed_until_ms or watermark_ms, ledger.whole_from
-        ),
+        progress=progress_of(ledger),
         collections=tuple(ledger.terms),
         changes=ledger.drain(),
-        published=None if closed_until_ms is None else ledger.drain_unpublished(),
+        published=ledger.drain_unpublished() if publishes else None,
         refusals=ledger.drain_refusals(),
         estimates=estimator.drain() if estimator else [],
         finals=estimator.drained_counts() if estimator else [],

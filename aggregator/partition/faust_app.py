@@ -17,6 +17,7 @@ from deniable.aggregator.partition.consumer import Consumer, ExactApp
 from deniable.aggregator.partition.fetching.fair_fetching import HANDED_RUNS
 from deniable.cluster.cluster import Cluster
 
+LEADERS_MILLISECONDS = 10_000
 SESSION_SECONDS = 10  # without a heartbeat, after which a worker's partitions move on
 BUFFERED_EVENTS = 2  # one event is a partition's share of a fetch: at most FETCH_BYTES, or one pack
 COUNTING_SECONDS = 0.005  # of counting, before other tasks of the event loop run
@@ -51,7 +52,8 @@ def build_app(deployment: Deployment, owners: Assignment) -> ExactApp:
 
     Why these settings: no tables and `memory://`, since Faust's changelogs are not exact; no declared topics,
     since `topics create` does that; a short session, so that a dead worker's partitions move on in seconds;
-    acks off, since Faust commits nothing and would keep a list of every offset.
+    acks off, since Faust commits nothing and would keep a list of every offset; the leaders asked for often,
+    since one that was replaced may answer on, and never says so.
     """
     topics = deployment.topics
     app = ExactApp(
@@ -70,6 +72,7 @@ def build_app(deployment: Deployment, owners: Assignment) -> ExactApp:
         broker_max_poll_records=HANDED_RUNS,
         consumer_max_fetch_size=FETCH_BYTES,
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=LEADERS_MILLISECONDS,
         web_enabled=False,
     )
     app.owners = owners

@@ -159,8 +159,8 @@ def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> Ledg
     """Error for a log that ends before the counted position."""
     return LedgerRefusedError(
         f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
-        f"{position} already: the topic was recreated, or has lost records",
-        _ANEW,
+        f"{position} already: it has lost records, by an unclean election or a disk that was set back",
+        f"If a broker still holds them, let it lead, and start this worker again. {_begin_again(topics)}",
     )
 
 

@@ -7,7 +7,7 @@ Rule 2: nothing is repaired. After any failure the ledger is read again from com
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -16,11 +16,12 @@ from deniable.aggregator.estimation.estimator import Estimator
 from deniable.aggregator.estimation.former_windows import former_windows
 from deniable.aggregator.estimation.growing import GrowingTexts, first_needed
 from deniable.aggregator.estimation.lost_windows import LostWindows
+from deniable.aggregator.ledger import row_values
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.outcomes import PackOutcomes
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
-from deniable.aggregator.partition.checkpoint import compose, take
+from deniable.aggregator.partition.checkpoint import compose, progress_of, take
 from deniable.aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
 from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
 from deniable.aggregator.partition.ledger_checks import (
@@ -37,7 +38,7 @@ from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.known_texts import KnownTexts
 from deniable.cluster.reading.partition_reader import RowReader
 
-CLOCK_SKEW_MILLISECONDS = 5000  # brokers' clocks may differ by this; an idle partition closes so much later
+PUBLISH_REST = 4.0  # times as long as a publication took: many rows are not written again at once
 
 
 class RecordSource(Protocol):
@@ -47,7 +48,7 @@ class RecordSource(Protocol):
         """Fetch again from this offset, in a new chain; RecordsLostError if the log starts after it."""
 
     async def end_offset(self, partition: int) -> int:
-        """End of the log, including uncommitted records."""
+        """End of the log, including uncommitted records: one broker's belief, proof of nothing."""
 
     def chain(self, partition: int) -> OffsetChain | None:
         """Offsets fetched since the last rewind; None if another rewind is needed."""
@@ -64,6 +65,7 @@ class PartitionOwner:
         metrics: WorkerMetrics,
         timing: PartitionTiming = DEFAULT,
         openings: asyncio.Semaphore | None = None,
+        ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
@@ -72,16 +74,19 @@ class PartitionOwner:
         self.timing = timing
         self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
+        self.ask_to_close = ask_to_close
         self._openings = openings or asyncio.Semaphore(1)
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
+        self._news = asyncio.Event()  # new counts, or what `_hurry` says
+        self._haste = asyncio.Event()
         self._outcomes = PackOutcomes()  # since the ledger's last transaction
         self._names = [each.name for each in deployment.collections.values()]
-        self._broker_ms = 0  # append time of the last row this owner wrote, unix milliseconds
-        self._closed_until_ms = 0
-        self._publish_at = 0.0
+        self._publish_at = self._look_at = 0.0
+        self._published: row_values.LedgerProgress | None = None
         self._end = 0  # of the log, when it was last asked for
         self._counted_at = 0.0
+        self._whole_at = 0.0  # when the log last reached the position
 
     def offer(self, run: Run) -> None:
         """Count those of the delivered records that come next, without a gap; ignore the others."""
@@ -103,6 +108,7 @@ class PartitionOwner:
             self._ledger, self._failure = None, uncounted(self.partition, ledger.position, error)
             return
         self._counted_at = time.monotonic()
+        self._news.set()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until cancelled or stopping; reopen the ledger after every failure.
@@ -125,10 +131,10 @@ class PartitionOwner:
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         async with self._openings:
             ledger, estimator = await self._opened(store)
-        self._broker_ms = self._closed_until_ms = 0
         self._outcomes = PackOutcomes()
-        self._counted_at = time.monotonic()
-        self._publish_at = 0.0
+        self._counted_at = self._whole_at = time.monotonic()
+        self._publish_at = self._look_at = 0.0
+        self._published = None
         self._ledger = ledger
         async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait forever
             await self.source.rewind(self.partition, ledger.position)
@@ -137,12 +143,12 @@ class PartitionOwner:
             self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
         )
         async with asyncio.TaskGroup() as tasks:
-            estimating = tasks.create_task(estimator.run(reader))
-            pause = 0.0  # the first checkpoint proves that this ledger can be stored
+            beside = [tasks.create_task(each) for each in (estimator.run(reader), self._hurry_at(stopping))]
+            pause = 0.0
+            self._news.set()  # the first checkpoint proves that this ledger can be stored
             last = stopping.is_set()
             while not last:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stopping.wait(), pause)
+                await self._rest(pause)
                 last = stopping.is_set()  # a checkpoint already on its way lacks the latest counts
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
@@ -151,7 +157,26 @@ class PartitionOwner:
                 took = time.monotonic() - started
                 shortest = self.timing.longest_pause if self._catches_up(ledger) else self.timing.checkpoint
                 pause = min(self.timing.longest_pause, max(shortest, took))
-            estimating.cancel()
+            for each in beside:
+                each.cancel()
+
+    async def _rest(self, seconds: float) -> None:
+        """Rest, then wait for news, but not for long; haste ends both."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._haste.wait(), seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), self.timing.tick)
+        self._haste.clear()
+        self._news.clear()
+
+    def _hurry(self) -> None:
+        """End the rest: a result waits for its transaction, or the worker stops."""
+        self._haste.set()
+        self._news.set()
+
+    async def _hurry_at(self, stopping: asyncio.Event) -> None:
+        await stopping.wait()
+        self._hurry()
 
     async def _opened(self, store: LedgerStore) -> tuple[Ledger, Estimator]:
         """The stored ledger and its estimator. The rows read to build them are released."""
@@ -171,9 +196,11 @@ class PartitionOwner:
             known,
             self.lost_windows,
             self.metrics,
-            pause_seconds=self.timing.estimate,
+            longest_rest_seconds=self.timing.longest_pause,
             behind_seconds=self.timing.behind,
             growing=growing,
+            ask_to_close=self.ask_to_close,
+            on_result=self._hurry,
         )
         return ledger, estimator
 
@@ -189,52 +216,49 @@ class PartitionOwner:
         return {each: GrowingTexts(of, texts[each], windows[each]) for each, of in grown.items()}
 
     async def _checkpoint(self, ledger: Ledger, estimator: Estimator, store: LedgerStore) -> None:
-        started = time.monotonic()
-        closed_until_ms = None
-        if started >= self._publish_at or ledger.has_dead():
-            async with asyncio.timeout(self.timing.stall):
-                closed_until_ms = await self._close(ledger)
-            timing = self.timing
-            self._publish_at = started + (
-                timing.publish_behind if self._catches_up(ledger) else timing.publish
-            )
+        started, timing = time.monotonic(), self.timing
+        if started >= self._look_at:
+            async with asyncio.timeout(timing.stall):
+                await self._look_at_end(ledger)
+            self._look_at = started + timing.look
+        publishes = ledger.has_dead() or (
+            started >= self._publish_at and progress_of(ledger) != self._published
+        )
         if self._ledger is not ledger:
             raise RecordNotCountedError(self._failure)
-        checkpoint = take(ledger, estimator, closed_until_ms)
+        checkpoint = take(ledger, estimator, publishes=publishes)
         outcomes, self._outcomes = self._outcomes, PackOutcomes()
         # In a thread: many rows take longer than heartbeats may wait.
         names = outcomes.same_names
         records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics, names)
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
-            self._broker_ms = await store.commit(records, position)
+            await store.commit(records, position)
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
             self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
             estimator.show_published()
+        if publishes:
+            took = time.monotonic() - started
+            least = timing.publish_behind if self._catches_up(ledger) else timing.publish
+            self._publish_at = started + max(least, min(PUBLISH_REST * took, timing.longest_pause))
+            self._published = checkpoint.progress
         self.readiness.stored(checkpoint.progress.position)
 
-    async def _close(self, ledger: Ledger) -> int:
-        """Until when this partition is closed: the watermark, or shortly before the broker's time if idle.
-
-        Proof for an idle one: every record before `end` is counted, and later ones are appended after the row
-        whose append time is `_broker_ms`, since that row was written before `end` was requested.
-        """
-        closed_until_ms = ledger.watermark_ms
-        broker_ms = self._broker_ms
-        position = ledger.position  # records appended and counted while `end` is requested may lie beyond it
+    async def _look_at_end(self, ledger: Ledger) -> None:
+        """Pass a hole at the end of the log, and compare with the end that a broker believes in."""
+        position = ledger.position
         end = await self.source.end_offset(self.partition)
-        if end < position:
-            raise log_was_cut(self.deployment.topics, self.partition, position, end)
         chain = self.source.chain(self.partition)
         if chain is not None:
-            ledger.skip_markers(chain.pass_hole(ledger.position))
-        self._end = end
-        self.readiness.watch(end)
-        if broker_ms and ledger.position >= end:
-            closed_until_ms = max(closed_until_ms, broker_ms - CLOCK_SKEW_MILLISECONDS)
-        self._closed_until_ms = max(self._closed_until_ms, closed_until_ms)
-        return self._closed_until_ms
+            ledger.pass_hole(chain.pass_hole(ledger.position))
+        now = time.monotonic()
+        if end >= position:
+            self._whole_at = now
+        elif now - self._whole_at > self.timing.cut:
+            raise log_was_cut(self.deployment.topics, self.partition, position, end)
+        self._end = max(end, position)  # a leader that was replaced, or has just begun, may know of less
+        self.readiness.watch(self._end)
 
     def _catches_up(self, ledger: Ledger) -> bool:
         """Whether records are left that were appended long ago."""

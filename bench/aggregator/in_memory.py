@@ -124,7 +124,8 @@ def measure(case: MemoryCase) -> ResultRow:
     def count_one_by_one() -> None:
         ledger, outcomes = opened(collections), PackOutcomes()
         for offset, record in enumerate(records[:ONE_BY_ONE]):
-            outcomes.count_outcome(ledger.apply(offset, WINDOW * 1000, record))
+            if outcome := ledger.apply(offset, WINDOW * 1000, record):
+                outcomes.count_outcome(outcome)
 
     counted, single = cpu_seconds(count) / packs, cpu_seconds(count_one_by_one) / min(packs, ONE_BY_ONE)
     return {

@@ -91,7 +91,7 @@ def _of_aggregator(topics: Topics) -> list[Permission]:
     written = (topics.state, topics.counts, topics.rejected, topics.estimates, topics.windows)
     return [
         *(topic_permission(name, ACLOperation.READ) for name in read),
-        *(topic_permission(name, ACLOperation.WRITE) for name in written),
+        *(topic_permission(name, ACLOperation.WRITE) for name in (topics.reports, *written)),  # markers
         # Workers check settings that change counts, at their start and while they run.
         *(
             topic_permission(name, ACLOperation.DESCRIBE_CONFIGS)

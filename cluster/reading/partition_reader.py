@@ -84,6 +84,10 @@ class RowReader:
         starts: dict[TopicPartition, int] = await self._consumer.beginning_offsets([self.topic_partition])
         return starts[self.topic_partition]
 
+    def seek(self, offset: int) -> None:
+        """Read from this offset on."""
+        self._consumer.seek(self.topic_partition, offset)
+
     async def position(self) -> int:
         """Next offset to read; beyond transaction markers already passed."""
         return int(await self._consumer.position(self.topic_partition))

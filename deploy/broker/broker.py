@@ -14,6 +14,7 @@ from deniable.deploy.broker.ports import free_port, require_free
 from deniable.deploy.broker.process import (
     LOG_NAME,
     format_once,
+    new_cluster_id,
     run_broker,
     wait_until_it_answers,
     write_settings,
@@ -41,7 +42,7 @@ class Broker:
         self._folder: HeldFolder | None = None
         self._child: Child | None = None
         # A subclass with other settings overrides how to format its folder and how to connect.
-        self._format_arguments: list[str] = []
+        self._format_arguments = ["--standalone", f"--cluster-id={new_cluster_id()}"]
         self._client_settings: dict[str, object] = {}
 
     def __enter__(self) -> Self:

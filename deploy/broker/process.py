@@ -30,8 +30,13 @@ def write_settings(folder: Path, port: int, controller_port: int) -> None:
     (folder / "tmp").mkdir(exist_ok=True)
 
 
-def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[str] = ()) -> None:
-    """Format the folder unless it is formatted; `more_arguments` of the tool may, for example, add users.
+def new_cluster_id() -> str:
+    """Return a random cluster id: 16 bytes, base64."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def format_once(folder: Path, java: str, libs: Path, quorum: Sequence[str]) -> None:
+    """Format the folder unless it is formatted; `quorum`, arguments of the tool, say for which cluster.
 
     Raises
     ------
@@ -40,9 +45,7 @@ def format_once(folder: Path, java: str, libs: Path, more_arguments: Sequence[st
     # The tool writes this file last, so a folder with it is completely formatted.
     if (folder / "kafka" / "meta.properties").exists():
         return
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ["format", "--standalone", f"--cluster-id={cluster_id}", "--config=server.properties"]
-    arguments += more_arguments
+    arguments = ["format", "--config=server.properties", *quorum]
     options = _java_options() or ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # quick to start
     child = _run(folder, java, libs, options, "kafka.tools.StorageTool", arguments)
     try:

@@ -23,7 +23,15 @@ def deployment_of(configuration: Configuration) -> Deployment:
     cluster, topics = configuration.cluster, configuration.topics
     log = topic_setup.require(cluster, topics)
     limits = {allowance.collection.name: limits_of(allowance) for allowance in configuration.allowances}
-    return Deployment(cluster, topics, log, configuration.by_fingerprint(), configuration.revision, limits)
+    return Deployment(
+        cluster,
+        topics,
+        log,
+        configuration.by_fingerprint(),
+        configuration.revision,
+        limits,
+        configuration.kafka.checkpoint_seconds,
+    )
 
 
 def limits_of(allowance: Allowance) -> ClientLimits:

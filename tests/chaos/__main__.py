@@ -16,8 +16,10 @@ from kafka.errors import KafkaError
 
 from deniable.deploy.cli.signals import end_in_good_order
 from tests.chaos.faults.catalog import FAULTS
+from tests.chaos.faults.fault import ClusterFault
 from tests.chaos.processes import network
 from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.cluster.cluster import ChaosCluster
 from tests.chaos.report import Report, table
 from tests.chaos.run import run
 from tests.chaos.scenes.order import Order, RunError
@@ -61,12 +63,13 @@ def main() -> int:
 
 
 def _run(order: Order, report: Report, number: str) -> bool:
-    """Run one order on a separate broker; return whether counts were exact."""
+    """Run one order on a separate broker, or cluster; return whether counts were exact."""
+    fault = FAULTS[order.fault]
     try:
         with (
-            network.own() if FAULTS[order.fault].own_network else nullcontext(),
+            network.own() if fault.own_network else nullcontext(),
             tempfile.TemporaryDirectory(prefix="chaos-") as folder,
-            ChaosBroker() as broker,
+            ChaosCluster() if isinstance(fault, ClusterFault) else ChaosBroker() as broker,
         ):
             verdict, story = run(order, broker, Path(folder))
     except (RunError, KafkaError, OSError) as error:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.faults.catalog import FAULTS, PathFault
+from tests.chaos.faults.catalog import FAULTS
+from tests.chaos.faults.fault import ClusterFault, Fault, PathFault
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.scenes.order import Order
 
@@ -36,7 +37,20 @@ PATH_COLUMNS: Mapping[str, Sequence[str]] = {
     "of workers": OF_WORKERS,
     "latest pack": ("latest_pack",),
 }
-SECONDS = ("longest gap", "of a partition", "latest final", "latest pack")
+CLUSTER_COLUMNS: Mapping[str, Sequence[str]] = {
+    "difference": ("difference", "published", "refusals_off", "replayed", "missing", "doubled"),
+    "finals": ("finals",),
+    "finals changed": ("finals_changed",),
+    "longest gap": ("longest_gap",),
+    "time to ready": ("ready_seconds",),
+}
+#: A table for each kind of fault.
+KINDS: Mapping[type[Fault], Mapping[str, Sequence[str]]] = {
+    Fault: COLUMNS,
+    PathFault: PATH_COLUMNS,
+    ClusterFault: CLUSTER_COLUMNS,
+}
+SECONDS = ("longest gap", "of a partition", "latest final", "latest pack", "time to ready")
 
 
 class Report:
@@ -71,17 +85,14 @@ class Report:
 def table(rows: Iterable[Row]) -> str:
     """Return a Markdown table: a row per fault with sums over its runs and its longest gaps.
 
-    Faults on the path of devices have another table, below the first.
+    Faults on the path of devices, and those of a cluster of brokers, have other tables below the first.
     """
-    of_workers: dict[str, list[Row]] = {}
-    of_path: dict[str, list[Row]] = {}
+    kinds: dict[type[Fault], dict[str, list[Row]]] = {kind: {} for kind in KINDS}
     for row in rows:
-        is_path = isinstance(FAULTS.get(row["fault"]), PathFault)
-        (of_path if is_path else of_workers).setdefault(row["fault"], []).append(row)
-    tables = [_table(COLUMNS, of_workers)]
-    if of_path:
-        tables.append(_table(PATH_COLUMNS, of_path))
-    return "\n".join(tables)
+        faults = kinds[type(FAULTS[row["fault"]]) if row["fault"] in FAULTS else Fault]
+        faults.setdefault(row["fault"], []).append(row)
+    shown = {kind: faults for kind, faults in kinds.items() if faults or kind is Fault}
+    return "\n".join(_table(KINDS[kind], faults) for kind, faults in shown.items())
 
 
 def _table(columns: Mapping[str, Sequence[str]], faults: Mapping[str, list[Row]]) -> str:

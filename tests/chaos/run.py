@@ -10,9 +10,11 @@ from kafka.errors import KafkaError
 
 from deniable.config.file import Configuration
 from deniable.deploy.broker.errors import BrokerError
-from tests.chaos.faults.catalog import FAULTS, Fault, PathFault
+from tests.chaos.faults.catalog import FAULTS
+from tests.chaos.faults.fault import Fault, PathFault
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.cluster.cluster import ChaosCluster
 from tests.chaos.processes.collection_setup import delete_topics
 from tests.chaos.scenes.order import Order, RunError
 from tests.chaos.scenes.path import PathScene
@@ -29,13 +31,13 @@ class Outcome(NamedTuple):
     story: str
 
 
-def run(order: Order, broker: ChaosBroker, folder: Path, act: Fault | None = None) -> Outcome:
+def run(order: Order, broker: ChaosBroker | ChaosCluster, folder: Path, act: Fault | None = None) -> Outcome:
     """Run an order and judge the result.
 
     Parameters
     ----------
     order : parameters of the run.
-    broker : stays running in any case.
+    broker : or cluster; it is whole and running at the end in any case.
     folder : empty, for the collection file and the processes.
     act : replaces the fault that `order` names.
 
@@ -79,6 +81,7 @@ def _play(scene: Scene) -> None:
             sender.join()
         scene.drain()
     finally:
+        threads = [*scene.senders, scene.service]
         for thread in threads:
             thread.stopped.set()
     scene.service.join()
@@ -87,10 +90,12 @@ def _play(scene: Scene) -> None:
 
 
 def replayed(configuration: Configuration, *options: str) -> int:
-    """Return the difference that `deniable replay` prints; -1 if it prints none."""
+    """Return the difference that `deniable replay` prints; RunError with what it says if it prints none."""
     command = [sys.executable, "-m", "deniable", "replay", "--config", str(configuration.path), *options]
     ended = subprocess.run(
         command, cwd=REPOSITORY, capture_output=True, text=True, timeout=REPLAY_SECONDS, check=False
     )
     label, _, number = ended.stdout.strip().partition(": ")
-    return int(number.replace(",", "")) if label == "difference" else -1
+    if label != "difference":
+        raise RunError(f"replay: {ended.stdout}{ended.stderr}")
+    return int(number.replace(",", ""))

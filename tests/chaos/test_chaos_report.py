@@ -56,6 +56,17 @@ def test_faults_on_the_path_of_devices_have_another_table(tmp_path: Path) -> Non
     assert lines[6] == "| bodies | 2 | 1 | 8,000 | 6,000 | 5,000 | 4,980 | 20 | 2 | 0 | 5 | 4 | 8.5 s |"
 
 
+def test_faults_of_a_cluster_have_another_table(tmp_path: Path) -> None:
+    report = Report(tmp_path / "chaos.json")
+    report.add(Order("slow-replica", 1), replace(EXACT, finals_changed=1, finals_off=7, ready_seconds=3.25))
+    report.add(Order("slow-replica", 2), replace(EXACT, replayed=5, longest_gap=12.5))
+    assert (tmp_path / "chaos.md").read_text().splitlines()[3:] == [
+        "| fault | runs | exact | difference | finals | finals changed | longest gap | time to ready |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| slow-replica | 2 | 0 | 5 | 6 | 1 | 12.5 s | 3.2 s |",
+    ]
+
+
 def test_each_nonzero_defect_on_the_path_makes_a_run_inexact() -> None:
     exact = PathVerdict(**asdict(EXACT), uploads=9, told=9, counted=9)
     assert exact.exact
@@ -66,6 +77,6 @@ def test_each_nonzero_defect_on_the_path_makes_a_run_inexact() -> None:
 def test_each_nonzero_defect_makes_a_run_inexact() -> None:
     names = ("difference", "published", "finals_off", "replayed", "missing", "doubled", "steps_back")
     assert EXACT.exact
-    for name in (*names, "uncounted", "died", "late"):
+    for name in (*names, "uncounted", "died", "late", "finals_changed"):
         assert not replace(EXACT, **{name: 1}).exact
     assert "longest_gap 4.2" in EXACT.describe()

@@ -38,7 +38,7 @@ def test_each_role_may_do_its_work_alone() -> None:
         ],
     }
     aggregator = shown(Role.AGGREGATOR)
-    assert {"Write topic d-reports", "Read topic d-rejected"}.isdisjoint(aggregator)
+    assert {"Write topic d-uploads", "Read topic d-rejected"}.isdisjoint(aggregator)
     assert aggregator[-2:] == ["Read group d-aggregator", "Write transactional ids d-aggregator-*"]
 
 

@@ -120,6 +120,5 @@ def _progress(progress: row_values.LedgerProgress) -> Fields:
     return {
         "position": progress.position,
         "watermark": instant(progress.watermark_ms),
-        "closed_until": instant(progress.closed_until_ms),
         "whole_from": progress.whole_from,
     }

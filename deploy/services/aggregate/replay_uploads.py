@@ -107,7 +107,7 @@ async def _judged(deployment: Deployment, recount: UploadRecount) -> PackJudge:
                 outcome = ledger.apply(record.offset, record.timestamp, value)
                 if isinstance(outcome, Rejection):
                     judge.rejected(value, outcome.reason)
-                else:
+                elif outcome is not None:
                     judge.counted(outcome, value)
     return judge
 

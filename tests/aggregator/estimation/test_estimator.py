@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from deniable.aggregator.estimation import estimator as estimator_module
 from deniable.aggregator.estimation import window_estimate
-from deniable.aggregator.estimation.estimator import Estimator, WindowResult
+from deniable.aggregator.estimation.estimator import IDLE_MILLISECONDS, Estimator, WindowResult
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.row_keys import Window
 from deniable.aggregator.ledger.row_values import Published
@@ -46,12 +46,10 @@ def count(
     estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
 
 
-def close(
-    estimator: Estimator, closed_until_ms: int = CLOSES_MS + 1, *sources: int, watermark_ms: int = 0
-) -> None:
+def close(estimator: Estimator, watermark_ms: int = CLOSES_MS + 1, *sources: int) -> None:
     """Let these partitions (by default all) publish how far they are closed."""
     for source in sources or range(PARTITIONS):
-        row = progress_row(1, watermark_ms, closed_until_ms)
+        row = progress_row(1, watermark_ms)
         estimator.take(row_keys.with_source(b"P", source), row)
 
 
@@ -94,7 +92,7 @@ def test_final_estimate_needs_all_partitions_closed_beyond_grace() -> None:
 def test_silent_partition_delays_the_final_estimate() -> None:
     estimator = new_estimator()
     count(estimator)
-    close(estimator, CLOSES_MS + 10**9, *range(PARTITIONS - 1))
+    close(estimator, DIES_MS, *range(PARTITIONS - 1))
     assert published(estimator) == [(1, False)]
 
 
@@ -128,13 +126,45 @@ def test_estimates_of_a_former_owner_are_not_republished(
     assert published(estimator) == expected
 
 
+@pytest.mark.parametrize(
+    ("now_ms", "waits"), [(CLOSES_MS + IDLE_MILLISECONDS, False), (CLOSES_MS + IDLE_MILLISECONDS + 1, True)]
+)
+def test_windows_wait_for_idle_partitions_after_their_grace(now_ms: int, waits: bool) -> None:
+    """And for those alone that have not passed it."""
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator, CLOSES_MS + 1, 0)
+    close(estimator, CLOSES_MS, 1)
+    close(estimator, 0, 2, 3)
+    assert estimator.waited_for(now_ms) == (dict.fromkeys((1, 2, 3), CLOSES_MS) if waits else {})
+
+
+def test_a_clock_that_is_behind_does_not_hold_windows_up() -> None:
+    """Another partition's append times tell that the window is over."""
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator, CLOSES_MS + IDLE_MILLISECONDS + 1, 0)
+    close(estimator, 0, 1, 2, 3)
+    assert estimator.waited_for(0) == dict.fromkeys((1, 2, 3), CLOSES_MS)
+
+
+@pytest.mark.parametrize("packs", [0, 1])
+def test_nothing_waits_without_counts_or_after_the_final_estimate(packs: int) -> None:
+    estimator = new_estimator()
+    close(estimator)
+    if packs:
+        count(estimator)
+        assert published(estimator) == [(1, True)]
+    assert estimator.waited_for(DIES_MS) == {}
+
+
 def test_expiring_windows_are_not_estimated() -> None:
     """Partition 3 returns after an hour; by then the others have deleted their part of the window."""
     estimator = new_estimator()
     count(estimator, packs=5)
     count(estimator, packs=2, source=3)
     assert published(estimator) == [(7, False)]
-    close(estimator, DIES_MS + 1, 0, 1, 2, watermark_ms=DIES_MS + 1)
+    close(estimator, DIES_MS + 1, 0, 1, 2)
     key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0))
     estimator.take(row_keys.with_source(key, 0), None)
     count(estimator, packs=9, source=3)
@@ -145,7 +175,7 @@ def test_expiring_windows_are_not_estimated() -> None:
 def test_window_is_estimated_until_the_millisecond_it_expires() -> None:
     estimator = new_estimator()
     count(estimator)
-    close(estimator, watermark_ms=DIES_MS)
+    close(estimator, DIES_MS)
     assert published(estimator) == [(1, True)]
 
 
@@ -240,12 +270,12 @@ def test_notes_are_dropped_once_counts_are_deleted_everywhere() -> None:
     estimator = new_estimator({FRUITS: Published(2, True)})
     estimator.caught_up = True
     count(estimator, source=1)
-    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    close(estimator, DIES_MS + 1, 2)
     assert estimator.forgotten() == []
-    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS)
+    close(estimator, DIES_MS, 2)
     estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, 0)), 1), None)
     assert estimator.forgotten() == []
-    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    close(estimator, DIES_MS + 1, 2)
     assert list(estimator.forgotten()) == [FRUITS]
     assert estimator.forgotten() == []
     assert estimator.published == {}
@@ -253,7 +283,7 @@ def test_notes_are_dropped_once_counts_are_deleted_everywhere() -> None:
 
 def test_notes_are_kept_until_the_counts_are_read() -> None:
     estimator = new_estimator({FRUITS: Published(2, True)})
-    close(estimator, DIES_MS, 2, watermark_ms=DIES_MS + 1)
+    close(estimator, DIES_MS + 1, 2)
     assert estimator.forgotten() == []
     assert estimator.published == {FRUITS: Published(2, True)}
 
@@ -304,7 +334,7 @@ def test_published_window_without_counts_is_replaced_by_an_empty_record() -> Non
     assert estimator.drained_notes() == {FRUITS: Published(5, True, ahead=5)}
     assert published(estimator) == []
     dying = new_estimator({FRUITS: Published(4, True)})
-    close(dying, watermark_ms=DIES_MS + 1)
+    close(dying, DIES_MS + 1)
     assert published(dying) == []
 
 
@@ -383,7 +413,6 @@ def test_everything_is_read_before_estimating(monkeypatch: pytest.MonkeyPatch) -
         log.append("counts", 0, row, row_keys.with_source(key, source))
     moved = [PARTITIONS - 1]
     estimator = new_estimator()
-    estimator.pause_seconds = 0.0
     reader = log.reader("", "counts", 0)
     everything = reader.poll
     packs: list[int] = []
@@ -427,6 +456,21 @@ def test_catching_up_leaves_early_estimates_to_later(monkeypatch: pytest.MonkeyP
     assert published(estimator) == []
     close(estimator)
     assert published(estimator) == [(2, True)]
+
+
+def test_early_estimates_rest_but_for_the_first_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimator_module, "REST", 1e6)
+    estimator = new_estimator()
+    estimator.longest_rest_seconds = 1000.0
+    count(estimator, packs=1)
+    assert published(estimator) == [(1, False)]
+    count(estimator, packs=2)
+    count(estimator, packs=1, counts=(60,) * 16)
+    estimate_due(estimator)
+    assert [record.collection for _, record in estimator.drain()] == ["place"]
+    assert estimator._patience() == estimator_module.TICK_SECONDS
+    close(estimator)
+    assert {record.final for _, record in (estimate_due(estimator), estimator.drain())[1]} == {True}
 
 
 def test_no_rest_of_early_estimates_while_counts_are_new(monkeypatch: pytest.MonkeyPatch) -> None:

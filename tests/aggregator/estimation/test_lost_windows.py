@@ -43,13 +43,13 @@ def count(estimator: Estimator, reports: int = 9, source: int = 0, page: int = 0
 
 def close(estimator: Estimator) -> None:
     for source in range(PARTITIONS):
-        estimator.take(row_keys.with_source(b"P", source), progress_row(1, 0, CLOSES_MS + 1))
+        estimator.take(row_keys.with_source(b"P", source), progress_row(1, CLOSES_MS + 1))
 
 
 def die(estimator: Estimator, *sources: int, page: int = 0) -> None:
     key = row_keys.encode_key(row_keys.CountKey(*FRUITS, 0, page))
     for source in sources:
-        estimator.take(row_keys.with_source(b"P", source), progress_row(2, DIES_MS + 1, DIES_MS + 1))
+        estimator.take(row_keys.with_source(b"P", source), progress_row(2, DIES_MS + 1))
         estimator.take(row_keys.with_source(key, source), None)
 
 
@@ -113,7 +113,7 @@ def test_deaths_before_opening_are_not_reported_again() -> None:
 def test_note_reveals_an_unread_window_that_expired(final: bool, expected: int) -> None:
     estimator = reading(Published(1, final))
     assert list(estimator.forgotten()) == []
-    estimator.take(row_keys.with_source(b"P", 2), progress_row(2, DIES_MS + 1, DIES_MS + 1))
+    estimator.take(row_keys.with_source(b"P", 2), progress_row(2, DIES_MS + 1))
     assert list(estimator.forgotten()) == [FRUITS]
     assert lost(estimator) == 0  # the transaction that deletes it may fail and be retried
     estimator.show_published()
@@ -126,7 +126,7 @@ def test_windows_expiring_between_two_publications_are_lost() -> None:
     starts = [T0, T0 + 10, T0 + 100, T0 + 200]
     for number, start in enumerate(starts):
         ledger.apply(number, start * 1000, record_of(window_start=start, number=number, reports=[0] * 9))
-    for record in compose(take(ledger, estimator, starts[-1] * 1000), TOPICS):
+    for record in compose(take(ledger, estimator, publishes=True), TOPICS):
         if record.topic == TOPICS.counts and record.partition == TOPICS.counts_partition(FRUIT.fingerprint):
             estimator.take(record.key or b"", record.value)
     assert lost(estimator) == len(starts) - 1

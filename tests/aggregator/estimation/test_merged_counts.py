@@ -39,7 +39,7 @@ def published(partition: int, seed: int) -> tuple[list[StateRecord], dict[row_ke
         for key, value in ledger.drain_unpublished().rows():
             records.append((row_keys.with_source(row_keys.encode_key(key), partition), value))
         records.append(
-            (row_keys.with_source(PROGRESS, partition), progress_row(ledger.position, 0, T0 * 1000 + number))
+            (row_keys.with_source(PROGRESS, partition), progress_row(ledger.position, T0 * 1000 + number))
         )
     return records, dict(ledger.counts.rows())
 
@@ -127,14 +127,12 @@ def test_windows_come_oldest_first() -> None:
 
 def test_closed_until_needs_every_partition() -> None:
     merged = MergedCounts()
-    for source, closed_until_ms in enumerate([900, 700, 800]):
-        assert (
-            merged.apply(row_keys.with_source(PROGRESS, source), progress_row(1, 5, closed_until_ms)) is None
-        )
+    for source, watermark_ms in enumerate([900, 700, 800]):
+        assert merged.apply(row_keys.with_source(PROGRESS, source), progress_row(1, watermark_ms)) is None
     assert merged.closed_until_ms(4) == 0
-    merged.apply(row_keys.with_source(PROGRESS, 3), progress_row(1, 5, 750))
+    merged.apply(row_keys.with_source(PROGRESS, 3), progress_row(1, 750))
     assert merged.closed_until_ms(4) == 700
-    merged.apply(row_keys.with_source(PROGRESS, 1), progress_row(1, 5, 1000))
+    merged.apply(row_keys.with_source(PROGRESS, 1), progress_row(1, 1000))
     assert merged.closed_until_ms(4) == 750
 
 
@@ -145,8 +143,8 @@ def test_window_expires_when_any_partition_is_past_it() -> None:
             assert merged.apply(key, value) is None
     assert not merged.is_dying(window)
     for watermark_ms, dying in [((T0 + 35) * 1000, False), ((T0 + 35) * 1000 + 1, True)]:
-        merged.apply(row_keys.with_source(PROGRESS, 2), progress_row(1, watermark_ms, 0))
-        merged.apply(row_keys.with_source(PROGRESS, 3), progress_row(1, T0 * 1000, 0))
+        merged.apply(row_keys.with_source(PROGRESS, 2), progress_row(1, watermark_ms))
+        merged.apply(row_keys.with_source(PROGRESS, 3), progress_row(1, T0 * 1000))
         assert merged.is_dying(window) == dying
 
 

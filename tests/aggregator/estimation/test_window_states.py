@@ -99,7 +99,7 @@ def test_undrained_final_estimate_is_not_final() -> None:
     estimator = new_estimator()
     estimator.take(*row(FRUITS, 6))
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
-    closed = progress_row(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
+    closed = progress_row(watermark_ms=FRUIT.closes_at(T0) * 1000 + 1)
     for source in range(PARTITIONS):
         estimator.take(row_keys.with_source(progress, source), closed)
     estimate_due(estimator)

@@ -18,6 +18,7 @@ from deniable.aggregator.partition.checkpoint import compose, take
 from deniable.aggregator.records.estimate import decode_estimate, encode_estimate
 from deniable.cluster.reading import partition_reader
 from deniable.protocol import wire
+from deniable.protocol.marker import MARKER
 from tests.support.aggregator.builders import (
     DEPLOYMENT,
     FRUIT,
@@ -48,9 +49,9 @@ def counted() -> Counted:
     return dict(ledger.counts.rows())
 
 
-def difference(stored: Counted, expected: Counted, home: int | None = None) -> int:
+def difference(stored: Counted, expected: Counted, home: int | None = None, markers: int = 0) -> int:
     claim = StoredCounts(0, row_values.LedgerProgress(4), stored, home)
-    return recount_module.difference(claim, Recount({4: expected}, 4, 0), expected, DEPLOYMENT)
+    return recount_module.difference(claim, Recount({4: expected}, markers, 4, 0), expected, DEPLOYMENT)
 
 
 def altered(rows_of: Counted) -> list[Counted]:
@@ -101,7 +102,7 @@ def test_row_of_another_length_differs() -> None:
     short, long = (
         row_values.encode_counters(row_values.CounterPage(3, 1, np.array(n))) for n in ([1, 2], [1, 2, 5])
     )
-    assert recount_module._apart(key, short, long) == recount_module._apart(key, long, short) == 5
+    assert recount_module._apart(key, short, long, 0) == recount_module._apart(key, long, short, 0) == 5
 
 
 def test_differences_do_not_cancel_out() -> None:
@@ -109,7 +110,7 @@ def test_differences_do_not_cancel_out() -> None:
     one, other = (
         row_values.encode_counters(row_values.CounterPage(3, 1, np.array(n))) for n in ([2, 1], [1, 2])
     )
-    assert recount_module._apart(key, one, other) == 2
+    assert recount_module._apart(key, one, other, 0) == 2
 
 
 def test_counts_partition_serves_only_its_collections() -> None:
@@ -131,7 +132,7 @@ def test_windows_expired_after_the_position_may_be_deleted(deleted: bool) -> Non
     if deleted:
         del stored[dead]
     claim = StoredCounts(0, row_values.LedgerProgress(4), stored, home)
-    assert recount_module.difference(claim, Recount({4: whole}, 4, 0), alive, DEPLOYMENT) == 0
+    assert recount_module.difference(claim, Recount({4: whole}, 0, 4, 0), alive, DEPLOYMENT) == 0
 
 
 def test_expired_row_that_remains_differs() -> None:
@@ -193,18 +194,24 @@ class Workers:
         partition = wire.partition_of(pack.pack_id, PARTITIONS)
         self.log.append(TOPICS.reports, partition, wire.encode(pack), append_ms=append_ms)
 
-    def count(self, closed_until_ms: int = T0 * 1000) -> None:
+    def close(self, append_ms: int) -> None:
+        """Append a marker to every partition, and count."""
+        for partition in range(PARTITIONS):
+            self.log.append(TOPICS.reports, partition, MARKER, append_ms=append_ms)
+        self.count()
+
+    def count(self) -> None:
         """Let every owner count, estimate and store."""
         for ledger, estimator in zip(self.ledgers, self.estimators, strict=True):
             partition = ledger.partition
             for record in self.log.partition(TOPICS.reports, partition)[ledger.position :]:
                 ledger.apply(record.offset, record.timestamp, record.value or b"")
-            self.log.extend(compose(take(ledger, estimator, closed_until_ms), TOPICS), T0 * 1000)
+            self.log.extend(compose(take(ledger, estimator, publishes=True), TOPICS), T0 * 1000)
         for estimator, ledger in zip(self.estimators, self.ledgers, strict=True):
             for record in self.log.partition(TOPICS.counts, ledger.partition):
                 estimator.take(record.key or b"", record.value)
             estimate_due(estimator)
-            self.log.extend(compose(take(ledger, estimator, None), TOPICS), T0 * 1000)
+            self.log.extend(compose(take(ledger, estimator), TOPICS), T0 * 1000)
 
     def replay(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
         for module in (replay_module, partition_reader, ledger_reader):
@@ -229,7 +236,7 @@ def test_exact_workers_do_not_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     found = run.replay(monkeypatch)
     assert (found.difference, found.records, found.finals) == (0, 49, 0)
     assert found.counts.totals(WINDOW, FRUIT).counts.tolist() == [[24, 24, 0, 24]]
-    run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
+    run.close(FRUIT.closes_at(T0) * 1000 + 1)
     found = run.replay(monkeypatch)
     assert (found.difference, found.finals) == (0, 2)
 
@@ -244,7 +251,7 @@ def test_workers_that_continue_meanwhile_do_not_differ(monkeypatch: pytest.Monke
         partition = ledger.partition
         for record in run.log.partition(TOPICS.reports, partition)[ledger.position :]:
             ledger.apply(record.offset, record.timestamp, record.value or b"")
-        run.log.extend(compose(take(ledger, new_estimator(), None), TOPICS))
+        run.log.extend(compose(take(ledger, new_estimator()), TOPICS))
     assert run.replay(monkeypatch).difference == 0
 
 
@@ -252,11 +259,11 @@ def test_workers_that_continue_meanwhile_do_not_differ(monkeypatch: pytest.Monke
 def test_partially_deleted_windows_do_not_differ(monkeypatch: pytest.MonkeyPatch, late: int) -> None:
     """Their watermarks pass the end of retention one after the other; the final estimate includes all."""
     run = workers()
-    run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
+    run.close(FRUIT.closes_at(T0) * 1000 + 1)
     for partition in range(late, PARTITIONS):
         later = pack_of(window_start=T0 + 30, number=20, partition=partition)
         run.send(later, DEAD_MS)
-    run.count(closed_until_ms=DEAD_MS)
+    run.count()
     found = run.replay(monkeypatch)
     assert (found.difference, found.finals) == (0, 2)
     assert found.counts.packs(WINDOW) == (6 if late else 0)
@@ -317,9 +324,32 @@ def test_garbage_in_estimates_and_counts_is_skipped(monkeypatch: pytest.MonkeyPa
     assert (found.difference, found.foreign) == (0, 1)
 
 
+@pytest.mark.parametrize(("stored", "found"), [(2, 1), (3, 0), (5, 0), (6, 1)])
+def test_markers_that_former_workers_counted_as_malformed_do_not_differ(stored: int, found: int) -> None:
+    key = row_keys.RejectedKey(0, 0, "malformed")
+    rows = {key: row_values.encode_rejected(stored)}
+    assert difference(rows, {key: row_values.encode_rejected(3)}, markers=2) == found
+
+
+@pytest.mark.parametrize("packs", [0, 1])
+def test_markers_after_the_workers_have_ended_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, packs: int
+) -> None:
+    run = workers()
+    run.count()
+    for partition in range(PARTITIONS):
+        run.log.append(TOPICS.reports, partition, MARKER, append_ms=T0 * 1000)
+    if not packs:
+        assert run.replay(monkeypatch).difference == 0
+        return
+    run.send(pack_of(number=9))
+    with pytest.raises(ReplayError):
+        run.replay(monkeypatch)
+
+
 def test_estimate_in_parts_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
-    run.count(closed_until_ms=FRUIT.closes_at(T0) * 1000 + 1)
+    run.close(FRUIT.closes_at(T0) * 1000 + 1)
     compared = run.replay(monkeypatch).finals
     [first, *_] = (r for p in range(PARTITIONS) for r in run.log.partition(TOPICS.estimates, p))
     estimate = decode_estimate(first.value or b"")

@@ -18,7 +18,7 @@ CLOSED_MS = FRUIT.closes_at(T0) * 1000 + 1
 def finished() -> Workers:
     run = workers()
     run.count()
-    run.count(closed_until_ms=CLOSED_MS)
+    run.close(CLOSED_MS)
     return run
 
 
@@ -87,7 +87,7 @@ def test_partially_deleted_windows_are_not_compared(monkeypatch: pytest.MonkeyPa
     write(run, final._replace(counts=replace(final.counts, counts=final.counts.counts + ONE)))
     for partition in (1, 2, 3):
         run.send(pack_of(window_start=T0 + 30, number=20, partition=partition), DEAD_MS)
-    run.count(closed_until_ms=DEAD_MS)
+    run.close(DEAD_MS)
     assert run.replay(monkeypatch).difference == 0
 
 

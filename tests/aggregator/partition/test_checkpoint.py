@@ -48,13 +48,13 @@ def counted(*records: bytes, append_ms: int = NOW_MS, ledger: Ledger | None = No
 def settled(partition: int = 0) -> Ledger:
     """A ledger with stored and published terms."""
     ledger = new_ledger(partition)
-    compose(take(ledger, None, NOW_MS), TOPICS)
+    compose(take(ledger, publishes=True), TOPICS)
     return ledger
 
 
 def test_terms_and_revision_are_stored_once() -> None:
     ledger = new_ledger()
-    records = compose(take(ledger, None, NOW_MS), TOPICS)
+    records = compose(take(ledger, publishes=True), TOPICS)
     shown = sorted((record.topic, (record.key or b"")[:1]) for record in records)
     counts = [(TOPICS.counts, b"P")] * len(HOMES) + [(TOPICS.counts, b"T")] * 2
     assert shown == counts + [(TOPICS.state, kind) for kind in (b"P", b"T", b"T", b"V")]
@@ -65,12 +65,12 @@ def test_moved_ledger_publishes_its_position() -> None:
     ledger = settled()
     ledger.pass_over(9, NOW_MS)
     (shown,) = moved(ledger, TOPICS)
-    assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
+    assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, T0 + 301)
 
 
 def test_rejection_with_the_name_of_a_collection_says_so() -> None:
     ledger = counted(b"no pack", b"no pack")
-    records = compose(take(ledger, None, NOW_MS), TOPICS, {1: "fruit"})
+    records = compose(take(ledger, publishes=True), TOPICS, {1: "fruit"})
     rejected = [msgspec.json.decode(each.value or b"") for each in records if each.topic == TOPICS.rejected]
     plain = {"version": 1, "partition": 0, "reason": "malformed"}
     other = {"detail": "same name, other parameters", "collection": "fruit"}
@@ -79,18 +79,18 @@ def test_rejection_with_the_name_of_a_collection_says_so() -> None:
 
 def test_unchanged_ledger_has_no_records() -> None:
     estimator, ledger = new_estimator(), settled()
-    assert compose(take(ledger, estimator, None), TOPICS) == []
+    assert compose(take(ledger, estimator), TOPICS) == []
     counted(record_of(), ledger=ledger)
-    assert compose(take(ledger, estimator, None), TOPICS)
-    assert compose(take(ledger, estimator, None), TOPICS) == []
+    assert compose(take(ledger, estimator), TOPICS)
+    assert compose(take(ledger, estimator), TOPICS) == []
 
 
 def test_progress_follows_counts_wherever_some_may_be() -> None:
     """In the homes of collections, and of packs of no collection."""
     assert len(HOMES) < PARTITIONS
     ledger = counted(record_of(), record_of(PLACE))
-    records = compose(take(ledger, new_estimator(), NOW_MS + 7), TOPICS)
-    progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS, NOW_MS + 7))
+    records = compose(take(ledger, new_estimator(), publishes=True), TOPICS)
+    progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS))
     key = row_keys.with_source(b"P", 0)
     kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
     assert kinds == [b"C", b"C", *[b"P"] * len(HOMES)]
@@ -102,7 +102,7 @@ def test_progress_follows_counts_wherever_some_may_be() -> None:
 
 def test_each_collection_has_its_partition_of_counts() -> None:
     ledger = counted(record_of(), record_of(PLACE))
-    for record in compose(take(ledger, new_estimator(), NOW_MS), TOPICS):
+    for record in compose(take(ledger, new_estimator(), publishes=True), TOPICS):
         if record.topic == TOPICS.counts and record.key and record.key[:1] == b"C":
             key, source = row_keys.split_source(record.key)
             assert isinstance(key, row_keys.CountKey)
@@ -111,15 +111,15 @@ def test_each_collection_has_its_partition_of_counts() -> None:
 
 def test_counts_are_published_only_on_request() -> None:
     ledger, estimator = counted(record_of()), new_estimator()
-    assert {record.topic for record in compose(take(ledger, estimator, None), TOPICS)} == {TOPICS.state}
-    later = compose(take(ledger, estimator, NOW_MS), TOPICS)
+    assert {record.topic for record in compose(take(ledger, estimator), TOPICS)} == {TOPICS.state}
+    later = compose(take(ledger, estimator, publishes=True), TOPICS)
     assert [record.key[:1] for record in later if record.key] == [b"C", *[b"P"] * len(HOMES), b"P"]
 
 
 def test_state_is_written_to_the_ledgers_partition() -> None:
     ledger = settled(3)
     ledger.apply(0, NOW_MS, record_of(partition=3))
-    records = compose(take(ledger, new_estimator(), None), TOPICS)
+    records = compose(take(ledger, new_estimator()), TOPICS)
     assert [record.partition for record in records] == [3, 3, 3]
     assert [record.key[:1] for record in records if record.key] == [b"I", b"C", b"P"]
 
@@ -127,9 +127,9 @@ def test_state_is_written_to_the_ledgers_partition() -> None:
 def test_expired_counts_are_deleted_after_progress() -> None:
     """Rows before progress, deletions after it: progress tells a reader that a missing row has expired."""
     ledger, estimator = counted(record_of(), record_of()), new_estimator()
-    compose(take(ledger, estimator, NOW_MS), TOPICS)
+    compose(take(ledger, estimator, publishes=True), TOPICS)
     counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
-    records = compose(take(ledger, estimator, DEAD_MS), TOPICS)
+    records = compose(take(ledger, estimator, publishes=True), TOPICS)
     gone = {record.key: record for record in records if record.value is None}
     home = TOPICS.counts_partition(FRUIT.fingerprint)
     for key in (
@@ -148,7 +148,11 @@ def test_expired_counts_are_deleted_after_progress() -> None:
 
 def test_rejection_record_has_reason_and_offset_only() -> None:
     ledger = counted(record_of(number=5), record_of(number=5), b"no pack")
-    shown = [r for r in compose(take(ledger, new_estimator(), NOW_MS), TOPICS) if r.topic == TOPICS.rejected]
+    shown = [
+        r
+        for r in compose(take(ledger, new_estimator(), publishes=True), TOPICS)
+        if r.topic == TOPICS.rejected
+    ]
     assert [msgspec.json.decode(record.value or b"") for record in shown] == [
         {"version": 1, "partition": 0, "offset": 1, "reason": "duplicate"},
         {"version": 1, "partition": 0, "offset": 2, "reason": "malformed"},
@@ -159,7 +163,7 @@ def test_rejection_record_has_reason_and_offset_only() -> None:
 def test_no_record_contains_payload() -> None:
     payload = bytes(pack_of(PLACE, reports=[0xABCD, 0x1234]).payload)
     ledger = counted(record_of(PLACE, reports=[0xABCD, 0x1234]), record_of(PLACE, reports=[0xABCD, 0x1234]))
-    for record in compose(take(ledger, new_estimator(), NOW_MS), TOPICS):
+    for record in compose(take(ledger, new_estimator(), publishes=True), TOPICS):
         assert payload not in (record.value or b"") + (record.key or b"")
 
 
@@ -169,7 +173,7 @@ def test_estimate_and_note_share_a_transaction() -> None:
     for key, value in ledger.drain_unpublished().rows():
         estimator.take(row_keys.with_source(row_keys.encode_key(key), 0), value)
     estimate_due(estimator)
-    records = compose(take(ledger, estimator, None), TOPICS)
+    records = compose(take(ledger, estimator), TOPICS)
     record = next(record for record in records if record.topic == TOPICS.estimates)
     estimate = decode_estimate(record.value or b"")
     assert (record.partition, record.key) == (partition_of(b"fruit/%d" % T0), b"fruit/%d" % T0)
@@ -177,19 +181,19 @@ def test_estimate_and_note_share_a_transaction() -> None:
     note = row_keys.encode_key(row_keys.PublishedKey(*window))
     expected = Outgoing(TOPICS.state, 0, note, row_values.encode_published(row_values.Published(1, False)))
     assert expected in records
-    assert all(record.key != note for record in compose(take(ledger, estimator, None), TOPICS))
+    assert all(record.key != note for record in compose(take(ledger, estimator), TOPICS))
 
     estimator.caught_up = True
     estimator.take(row_keys.with_source(b"P", 1), progress_row(2, DEAD_MS))
     estimator.take(row_keys.with_source(row_keys.encode_key(row_keys.CountKey(*window, 0, 0)), 0), None)
     counted(b"no pack", append_ms=DEAD_MS, ledger=ledger)
-    assert Outgoing(TOPICS.state, 0, note, None) in compose(take(ledger, estimator, DEAD_MS), TOPICS)
+    assert Outgoing(TOPICS.state, 0, note, None) in compose(take(ledger, estimator, publishes=True), TOPICS)
 
 
 def test_command_publishes_changed_terms_at_once() -> None:
     """A rebuild finds a retirement in `counts` even if no worker has run since."""
     ledger = counted(record_of())
-    compose(take(ledger, None, NOW_MS), TOPICS)
+    compose(take(ledger, publishes=True), TOPICS)
     ledger.retire(FRUIT.fingerprint)
     records = moved(ledger, TOPICS, [Refusal(5, "duplicate")])
     key = row_keys.encode_key(row_keys.TermsKey(FRUIT.fingerprint))
@@ -212,7 +216,7 @@ def test_rows_and_progress_of_counts_agree(steps: list[tuple[int, bool, bool]]) 
         now += seconds
         window = FRUIT.window_start(now)
         ledger.apply(number, now * 1000, record_of(window_start=window, number=0 if twin else number))
-        records = compose(take(ledger, estimator, NOW_MS if publish or ledger.has_dead() else None), TOPICS)
+        records = compose(take(ledger, estimator, publishes=publish or ledger.has_dead()), TOPICS)
         for record in records:
             if record.topic == TOPICS.counts and record.key:
                 merged.apply(record.key, record.value)
@@ -237,7 +241,7 @@ def test_long_run_leaves_no_stale_rows() -> None:
     for number in range(200):
         start = T0 + 10 * number
         counted(record_of(window_start=start, reports=[0] * 9), append_ms=start * 1000, ledger=ledger)
-        for record in compose(take(ledger, estimator, start * 1000), TOPICS):
+        for record in compose(take(ledger, estimator, publishes=True), TOPICS):
             if record.topic == TOPICS.counts:
                 estimator.take(record.key or b"", record.value)
             if record.topic in (TOPICS.counts, TOPICS.state):
@@ -278,8 +282,8 @@ def test_parts_of_an_estimate_share_transaction_and_partition() -> None:
 def test_counts_during_encoding_are_not_in_the_checkpoint() -> None:
     """Taking a checkpoint copies nothing, so later counting must not modify it."""
     ledger = counted(record_of(number=1))
-    checkpoint = take(ledger, None, NOW_MS)
+    checkpoint = take(ledger, publishes=True)
     expected = compose(checkpoint, TOPICS)
     counted(record_of(number=2), ledger=ledger)
     assert compose(checkpoint, TOPICS) == expected
-    assert compose(take(ledger, None, NOW_MS), TOPICS) != expected
+    assert compose(take(ledger, publishes=True), TOPICS) != expected

@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.assignment import OPENINGS, Assignment
-from deniable.aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS, PartitionOwner
+from deniable.aggregator.partition.owner import PartitionOwner
 from deniable.aggregator.partition.timing import DEFAULT, FULL_SPEED_PARTITIONS
 from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, LOG
@@ -30,9 +30,7 @@ def test_transactions_a_second_do_not_grow_with_partitions(partitions: int) -> N
     assert partitions / timing.publish == pytest.approx(FULL_SPEED_PARTITIONS / DEFAULT.publish)
     assert timing.longest_pause < timing.unstored, "else a pause would look like a failure"
     assert timing.publish < timing.standstill, "else a partition that waits for its turn would look stalled"
-    assert 2 * timing.publish + CLOCK_SKEW_MILLISECONDS / 1000 < timing.behind, (
-        "else an idle one looks behind"
-    )
+    assert 2 * timing.publish < timing.behind, "else new counts look behind"
     assert (timing.stall, timing.commit) == (DEFAULT.stall, DEFAULT.commit)
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.partition import owner as owner_module
-from deniable.aggregator.partition.owner import CLOCK_SKEW_MILLISECONDS
+from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
 from deniable.aggregator.topics.transaction_batches import Outgoing
-from tests.support.aggregator.builders import FRUIT, T0, TOPICS, record_of, run_of
+from deniable.protocol.marker import MARKER
+from tests.support.aggregator.builders import FRUIT, T0, TOPICS, run_of
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
@@ -164,28 +165,48 @@ def test_undelivered_records_are_fetched_again(broker: Broker) -> None:
 def closed_until(broker: Broker) -> int:
     key = row_keys.with_source(b"P", 0)
     return max(
-        row_values.decode_progress(record.value or b"").closed_until_ms
+        row_values.decode_progress(record.value or b"").watermark_ms
         for record in broker.log.partition(TOPICS.counts, 0)
         if record.key == key
     )
 
 
-@pytest.mark.parametrize("waiting", [0, 1])
-def test_idle_partition_closes_up_to_the_brokers_time(broker: Broker, waiting: int) -> None:
-    """But not while a record waits in the log."""
+@pytest.mark.parametrize("markers", [0, 1])
+def test_idle_partition_is_closed_by_a_marker_alone(broker: Broker, markers: int) -> None:
+    """Not by the end of the log, which is what one broker believes, nor by the time of a row of `state`."""
     broker.now_ms = NOW_MS + 60_000
-    for number in range(1 + waiting):
-        broker.log.append(TOPICS.reports, 0, record_of(number=number), append_ms=NOW_MS)
+
+    async def run() -> None:
+        async with Running(broker) as running:
+            broker.fetch(0, 1)
+            running.offer(0)
+            if markers:
+                running.owner.offer(run_of(1, NOW_MS + 30_000, MARKER))
+            await running.stored()
+            await running.stored()
+
+    asyncio.run(run())
+    assert closed_until(broker) == NOW_MS + 30_000 * markers
+    assert (packs(broker), position(broker)) == (1, 1 + markers)
+    assert not any(record.topic == TOPICS.rejected for each in broker.transactions for record in each)
+
+
+def test_a_broker_that_knows_of_less_does_not_end_the_owner(broker: Broker) -> None:
+    """As a leader that was replaced, or a replica that has just begun to lead."""
 
     async def run() -> None:
         async with Running(broker) as running:
             broker.fetch(0)
             running.offer(0)
             await running.stored()
+            broker.current = OffsetChain(1)
+            broker.current.cursor = 0
             await running.stored()
+            assert running.owner.readiness.reason_not_ready is None
+            assert not running.task.done()
 
     asyncio.run(run())
-    assert closed_until(broker) == (NOW_MS if waiting else broker.now_ms - CLOCK_SKEW_MILLISECONDS)
+    assert (packs(broker), position(broker)) == (1, 1)
 
 
 def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None:
@@ -193,12 +214,13 @@ def test_expirations_are_published_with_progress_at_once(broker: Broker) -> None
 
     async def run() -> None:
         async with Running(broker) as running:
-            broker.fetch(0, 1)
+            broker.fetch(0, 1, 2)
             running.offer(0)
             await running.stored()
             running.owner.timing = replace(QUICK, publish=1000, publish_behind=1000)
+            running.offer(1)
             await running.until(lambda: running.owner._publish_at > time.monotonic() + 100)
-            running.owner.offer(run_of(1, FRUIT.dies_at(T0) * 1000 + 1, b"no pack"))
+            running.owner.offer(run_of(2, FRUIT.dies_at(T0) * 1000 + 1, b"no pack"))
             await running.until(
                 lambda: any(r.topic == TOPICS.counts and r.value is None for r in last(broker))
             )

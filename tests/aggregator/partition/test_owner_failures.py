@@ -5,6 +5,7 @@ import gc
 import re
 import weakref
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from aiokafka.errors import KafkaError
@@ -158,9 +159,9 @@ def test_commits_of_a_successor_during_reading_are_no_loss(broker: Broker) -> No
     asyncio.run(run())
 
 
-def test_log_shorter_than_the_position_ends_the_worker(broker: Broker) -> None:
+def test_log_that_stays_shorter_than_the_position_ends_the_worker(broker: Broker) -> None:
     async def run() -> None:
-        async with Running(broker) as running:
+        async with Running(broker, replace(QUICK, cut=0.02)) as running:
             broker.fetch(0, 1)
             running.offer(0, 1)
             await running.stored()

@@ -101,6 +101,8 @@ def test_hanging_checkpoint_is_not_ready(broker: Broker, pin_messages: PinMessag
     async def run() -> None:
         async with Running(broker, replace(QUICK, unstored=0.5)) as running:
             broker.answers.clear()
+            broker.fetch(0)
+            running.offer(0)
             await running.until(lambda: running.owner.readiness.reason_not_ready is not None)
             reason = running.owner.readiness.reason_not_ready
             pin_messages({"nothing is stored": lambda: reason})
@@ -150,7 +152,7 @@ def test_estimate_is_published_once_committed(broker: Broker, monkeypatch: pytes
         return sum(len(broker.log.partition(TOPICS.estimates, each)) for each in range(TOPICS.partitions))
 
     async def run() -> None:
-        async with Running(broker, replace(QUICK, estimate=0.0)) as running:
+        async with Running(broker, QUICK) as running:
             broker.fetch(0)
             running.owner.offer(run_of(0, NOW_MS, record_of(reports=[0] * 9)))
             await running.until(lambda: len(broker.rewinds) == 2)

@@ -4,79 +4,20 @@ import math
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from deniable.config.sections import RelaySection
-from tests.chaos.faults import turns
+from tests.chaos.faults import cluster_turns, turns
+from tests.chaos.faults.fault import ClusterFault, Fault, PathFault
 from tests.chaos.faults.stage import MAX_PAUSE_SECONDS, Stage
 from tests.chaos.faults.turns import Turn
 from tests.chaos.judging import stored
 from tests.chaos.processes import network
-from tests.chaos.processes.collection_setup import FLASH_GRACE_SECONDS, with_one_more, without_it
+from tests.chaos.processes.collection_setup import with_one_more, without_it
 from tests.chaos.processes.worker_points import POINTS
 from tests.support.processes import wait_until
 
 AWAY_SECONDS = 300.0
 ROLL_SECONDS = 20.0  # in which three workers are replaced
 RECOVERY_SECONDS = 14.0  # in which relays begin again, all of them as well
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault of workers, and its runs.
-
-    Parameters
-    ----------
-    act : injects the fault until the load ends.
-    workers : their number at the start.
-    malformed : share of malformed packs or uploads in the load, in [0, 1].
-    stranger : whether a foreign producer writes transactions, too.
-    seconds : duration of the load.
-    rate : packs or uploads a second; 0, of uploads: as fast as they are answered.
-    seeds : number of runs.
-    own_network : whether it needs a separate network.
-    grace_seconds : of `flash`, the collection whose windows end before the run does.
-    overdue_seconds : limit for each window's final estimate, after the end of its grace; inf for no limit;
-        None if not checked.
-    """
-
-    act: Turn
-    workers: int = 2
-    malformed: float = 0.0
-    stranger: bool = False
-    seconds: float = 60.0
-    rate: int = 2000
-    seeds: int = 5
-    own_network: bool = False
-    grace_seconds: int = FLASH_GRACE_SECONDS
-    overdue_seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class PathFault(Fault):
-    """A fault on the path of devices, with two edges, two relays and two workers.
-
-    Parameters
-    ----------
-    rude : number of clients that send slow, cut and enormous requests.
-    resent_later : whether resent uploads come up to three windows later, beyond the close of theirs.
-    close_seconds : time after a window's end in which relays take its uploads.
-    delivery_seconds : of the collection file; packs that come later than that after the close are too late.
-    may_be_late : whether packs may come too late for the workers: it keeps relays from sending for longer.
-    is_away : whether the broker is away for so long that edges must answer 503.
-    relay_options : of each relay; see `tests.chaos.processes.child`.
-    """
-
-    seconds: float = 30.0
-    rate: int = 200
-    seeds: int = 3
-    rude: int = 0
-    resent_later: bool = False
-    close_seconds: int = 4
-    delivery_seconds: int = RelaySection().delivery_seconds
-    may_be_late: bool = False
-    is_away: bool = False
-    relay_options: Sequence[str] = ()
 
 
 def repeated(*choices: Turn, least: float = 1.0, most: float = 4.0, enough: float = 6.0) -> Turn:
@@ -279,6 +220,15 @@ FAULTS: Mapping[str, Fault] = {
         seconds=360.0,
         seeds=1,
     ),
+    "partial-partition": ClusterFault(once(cluster_turns.isolate_leader(30), 5, 10)),
+    "slow-replica": ClusterFault(once(cluster_turns.slow_replica(45), 5, 10), seconds=75.0),
+    "leader-paused": ClusterFault(repeated(cluster_turns.pause_leader(15), least=5, most=8, enough=25)),
+    "coordinator-killed": ClusterFault(repeated(cluster_turns.kill_coordinator, least=4, most=8, enough=20)),
+    "controller-killed": ClusterFault(repeated(cluster_turns.kill_controller, least=4, most=8, enough=20)),
+    "two-of-three-away": ClusterFault(once(cluster_turns.two_away(30), 5, 10), seconds=75.0),
+    "leaders-moved": ClusterFault(repeated(cluster_turns.move_leaders, least=2, most=6)),
+    "brokers-rolled": ClusterFault(once(cluster_turns.roll, 5, 8), seconds=90.0),
+    "disk-full": ClusterFault(once(cluster_turns.fill_disk(15), 5, 10)),
     "path-mixed": PathFault(
         each_once(TELLING_ON_PATH, 1.5),
         malformed=0.1,

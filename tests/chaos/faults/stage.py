@@ -3,11 +3,13 @@
 import random
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from tests.chaos.judging.service import Service
 from tests.chaos.load.load import Load
 from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.cluster.cluster import ChaosCluster
 from tests.chaos.processes.fleet import Edges, Fleet, Relays
 from tests.chaos.processes.workers import Workers
 from tests.support.processes import Process, wait_until
@@ -27,17 +29,21 @@ class Stage:
     service : samples what they store.
     edges, relays : of runs of the path of devices; else None.
     load : of workers alone; else None.
+    senders : of the load; a fault may add some.
+    ready_seconds : the longest time that workers needed after a fault; see Verdict.
     """
 
     chance: random.Random
     seed: int
-    broker: ChaosBroker
+    broker: ChaosBroker | ChaosCluster
     ends_at: float
     workers: Workers
     service: Service
     load: Load | None = None
     edges: Edges | None = None
     relays: Relays | None = None
+    senders: list[Any] = field(default_factory=list)
+    ready_seconds: float = 0.0
 
     @property
     def left(self) -> float:

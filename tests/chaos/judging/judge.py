@@ -52,6 +52,7 @@ class Judge:
             Counter()
         )  # by fingerprint and window start (0 without a window)
         self.ids: set[bytes] = set()
+        self.seen: set[bytes] = set()  # ids of well-formed packs, whether counted or not
         self.late: dict[bytes, tuple[Cell, bytes]] = {}  # packs that came too late, by id
         self.records = 0
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
@@ -59,12 +60,15 @@ class Judge:
 
     def take(self, append_ms: int, value: bytes | None, offset: int = 0) -> None:
         """Judge the next record; `append_ms` is its append time, unix milliseconds."""
-        self.records += 1
         self._newest_ms = max(self._newest_ms, append_ms)
+        if value == b"DNBM\x01":  # a marker: a time, and nothing to count
+            return
+        self.records += 1
         reason = self._fault_of_bytes(value)
         if value is None or reason:
             self.refused[0, 0, reason] += 1
             return
+        self.seen.add(HEADER.unpack_from(value)[8])
         reason = self._fault_of_pack(append_ms, value, offset)
         if reason:
             window = HEADER.unpack_from(value)[4:6] if reason in OF_WINDOWS else (0, 0)

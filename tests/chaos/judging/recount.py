@@ -49,12 +49,14 @@ class Recount(Tallied):
     Parameters
     ----------
     ids : of counted packs.
+    seen : ids of well-formed packs, whether counted or not.
     records : in the log, without control records.
     kept : counts without windows that have expired in their partition at the log's end.
     late : counts of packs that came too late and were not counted before.
     """
 
     ids: set[bytes] = field(default_factory=set)
+    seen: set[bytes] = field(default_factory=set)
     records: int = 0
     kept: Tallied = field(default_factory=Tallied)
     late: dict[Cell, Counted] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def add_up(judges: Iterable[Judge], collections: Mapping[int, Collection]) -> Re
     for judge in judges:
         total.rejected += judge.rejected
         total.ids |= judge.ids
+        total.seen |= judge.seen
         total.records += judge.records
         alive = {key: packs for key, packs in judge.refused.items() if not judge.is_dead(*key[:2])}
         total.kept.rejected += by_reason(alive)

@@ -34,12 +34,19 @@ class Service(threading.Thread):
         self.servers = servers
         self.topics = topics
         self.stopped = threading.Event()
+        self._moved = threading.Event()
         self.samples: list[Sample] = []
         self.error: BaseException | None = None
+
+    def ask(self, servers: str) -> None:
+        """Ask these from now on: not a broker that its cluster has replaced, and that has an old end."""
+        self.servers = servers
+        self._moved.set()
 
     def run(self) -> None:
         sources = [TopicPartition(self.topics.reports, p) for p in range(self.topics.partitions)]
         while not self.stopped.is_set():
+            self._moved.clear()
             try:
                 with KafkaConsumer(
                     bootstrap_servers=self.servers, group_id=self.topics.group, enable_auto_commit=False
@@ -52,7 +59,7 @@ class Service(threading.Thread):
                 raise
 
     def _watch(self, consumer: KafkaConsumer, sources: list[TopicPartition]) -> None:
-        while not self.stopped.wait(SAMPLE_SECONDS):
+        while not (self.stopped.wait(SAMPLE_SECONDS) or self._moved.is_set()):
             positions = tuple(
                 consumer.committed(source, timeout_ms=ANSWER_MILLISECONDS) or 0 for source in sources
             )

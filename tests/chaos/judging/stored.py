@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,9 +41,13 @@ class Stored:
 
 @dataclass(frozen=True)
 class Final:
-    """A window's newest final estimate, with its numbers of reports and packs.
+    """A window's first final estimate, which no later one may change.
 
-    `appended_ms` is the append time of the window's first one, unix milliseconds.
+    Parameters
+    ----------
+    reports, packs : that it is from.
+    appended_ms : its append time, unix milliseconds.
+    later : estimates of the window after it.
     """
 
     fingerprint: int
@@ -51,6 +55,7 @@ class Final:
     reports: int
     packs: int
     appended_ms: int
+    later: int = 0
 
 
 def ledgers(servers: str, topics: Topics) -> Stored:
@@ -66,19 +71,16 @@ def counts(servers: str, topics: Topics) -> Stored:
 
 
 def finals(servers: str, topics: Topics) -> list[Final]:
-    """Read the final estimate of every window; of several, the one with the highest revision."""
-    newest: dict[tuple[int, int], tuple[int, bool, Final]] = {}
-    first_ms: dict[tuple[int, int], int] = {}
+    """Read the first final estimate of every window, and count what follows it."""
+    first: dict[tuple[int, int], Final] = {}
     for record in _records(servers, topics.estimates, topics.partitions, Stored()):
         estimate = json.loads(record.value)
         window = (int(estimate["fingerprint"], 16), estimate["window_start"])
-        if estimate["final"]:
-            first_ms.setdefault(window, record.timestamp)
-        final = Final(*window, estimate["reports"], estimate["packs"], first_ms.get(window, 0))
-        rank = (estimate["revision"], estimate["final"], final)
-        if window not in newest or rank[:2] >= newest[window][:2]:
-            newest[window] = rank
-    return [final for _, is_final, final in newest.values() if is_final]
+        if window in first:
+            first[window] = replace(first[window], later=first[window].later + 1)
+        elif estimate["final"]:
+            first[window] = Final(*window, estimate["reports"], estimate["packs"], record.timestamp)
+    return list(first.values())
 
 
 def refusals(servers: str, topics: Topics) -> Counter[str]:

@@ -15,7 +15,15 @@ from tests.chaos.judging.judge import Judge
 from tests.chaos.judging.recount import Counted, Recount, Tallied, add_up
 from tests.chaos.judging.service import Sample, longest_gap, longest_partition_gap, steps_back
 from tests.chaos.judging.stored import Final, Stored
-from tests.chaos.judging.verdict import difference, doubled, finals_off, late, lateness, uncounted
+from tests.chaos.judging.verdict import (
+    difference,
+    doubled,
+    finals_changed,
+    finals_off,
+    late,
+    lateness,
+    uncounted,
+)
 from tests.chaos.load.packs import SPOILED, Draft, PackMaker, oversized
 from tests.chaos.processes.collection_setup import HEAD, write
 
@@ -151,9 +159,15 @@ def test_verdict_has_other_figures() -> None:
     cells = {(1, T0, 0): Counted(np.array([3]), 3, 2)}
     counted = Recount(cells, kept=Tallied(cells))
     assert doubled(counted, Stored(cells={(1, T0, 0): Counted(np.array([4]), 4, 3)})) == 1
-    assert finals_off(counted, [Final(1, T0, 3, 2, 0)]) == 0
-    assert finals_off(counted, [Final(1, T0, 2, 1, 0)]) == 2
+    assert finals_off(counted, [Final(1, T0, 3, 2, 0)]) == {(1, T0): 0}
+    assert finals_off(counted, [Final(1, T0, 2, 1, 0)]) == {(1, T0): 2}
     assert uncounted({0: 5, 1: 7}, Stored(positions={0: 5, 1: 4})) == 3
+
+
+def test_final_estimates_change_if_wrong_or_followed_by_another() -> None:
+    counted = Recount({(1, T0 + n, 0): Counted(np.array([3]), 3, 2) for n in range(3)})
+    finals = [Final(1, T0, 3, 2, 0), Final(1, T0 + 1, 2, 2, 0), Final(1, T0 + 2, 3, 2, 0, later=1)]
+    assert finals_changed(finals_off(counted, finals), finals) == 2
 
 
 def test_overdue_or_missing_final_estimates_are_late(configuration: Configuration) -> None:

@@ -24,9 +24,10 @@ class Verdict:
         reports, packs, and rejected packs of every reason.
     published : the same for the merged rows in `counts`.
     refusals_off : the same for the records in `rejected`, by reason.
-    finals_off : sum of differences of reports and packs between final estimates and the recount.
-    replayed : the difference that `deniable replay` prints; -1 if it prints none.
-    missing : packs acknowledged to the producer but not counted.
+    finals_off : sum of differences of reports and packs between first final estimates and the recount.
+    finals_changed : windows whose first final estimate differs from the recount, or is not their last one.
+    replayed : the difference that `deniable replay` prints;
+    missing : packs acknowledged to the producer that are not in the log, or in time but not counted.
     doubled : packs counted more than once.
     steps_back : number of times a stored position went back.
     died : workers that ended unexpectedly.
@@ -39,6 +40,8 @@ class Verdict:
     latest_final : longest time from the end of a window's grace to its final estimate, seconds.
     late : windows whose final estimate came later than the fault allows, or not at all.
     late_reports : from devices, that workers rejected as too late.
+    ready_seconds : of a cluster, the longest time from the end of a fault, when killed nodes start, until all
+        replicas are in sync, and workers are ready and have stored the counts of what was in the log by then.
     """
 
     difference: int
@@ -62,6 +65,8 @@ class Verdict:
     latest_final: float = 0.0
     late: int = 0
     late_reports: int = 0
+    finals_changed: int = 0
+    ready_seconds: float = 0.0
 
     @property
     def exact(self) -> bool:
@@ -72,6 +77,7 @@ class Verdict:
                 self.published,
                 self.refusals_off,
                 self.finals_off,
+                self.finals_changed,
                 self.replayed,
                 self.missing,
                 self.doubled,
@@ -105,17 +111,22 @@ def doubled(recount: Recount, stored: Stored) -> int:
     return max(0, sum(cell.packs for cell in stored.cells.values()) - kept)
 
 
-def finals_off(recount: Recount, finals: Iterable[Final]) -> int:
-    """Return by how many reports and packs final estimates differ from the recount of their windows."""
-    reports, packs = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+def finals_off(recount: Recount, finals: Iterable[Final]) -> dict[Window, int]:
+    """Return by how many reports and packs each window's first final estimate differs from the recount."""
+    reports, packs = Counter[Window](), Counter[Window]()
     for cell, counted in recount.cells.items():
         reports[cell[:2]] += counted.reports
         packs[cell[:2]] += counted.packs
-    return sum(
-        abs(reports[final.fingerprint, final.window_start] - final.reports)
-        + abs(packs[final.fingerprint, final.window_start] - final.packs)
-        for final in finals
-    )
+    windows = {(final.fingerprint, final.window_start): final for final in finals}
+    return {
+        window: abs(reports[window] - final.reports) + abs(packs[window] - final.packs)
+        for window, final in windows.items()
+    }
+
+
+def finals_changed(off: Mapping[Window, int], finals: Iterable[Final]) -> int:
+    """Return how many windows have a first final estimate that is wrong, or is not their last one."""
+    return sum(bool(final.later or off[final.fingerprint, final.window_start]) for final in finals)
 
 
 def lateness(finals: Iterable[Final], collections: Mapping[int, Collection]) -> dict[Window, float]:
@@ -152,7 +163,7 @@ def _closes(collection: Collection, window_start: int) -> int:
 
 def uncounted(ends: Mapping[int, int], stored: Stored) -> int:
     """Return the number of offsets of the log beyond the stored positions."""
-    return sum(abs(end - stored.positions.get(partition, 0)) for partition, end in ends.items())
+    return sum(max(0, end - stored.positions.get(partition, 0)) for partition, end in ends.items())
 
 
 def _apart(expected: Counted, stored: Counted) -> int:

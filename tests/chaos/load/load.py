@@ -31,19 +31,30 @@ class Load(threading.Thread):
     packs_per_second : without duplicates.
     malformed : share of malformed packs, in [0, 1].
     seed : of all choices, including ids of packs.
+    servers : to begin with; by default those of the configuration.
+    linger_milliseconds : in which packs are collected for a request.
     """
 
     def __init__(
-        self, configuration: Configuration, packs_per_second: int, malformed: float, seed: int
+        self,
+        configuration: Configuration,
+        packs_per_second: int,
+        malformed: float,
+        seed: int,
+        servers: str = "",
+        linger_milliseconds: int = 10,
     ) -> None:
         super().__init__(daemon=True)
         self.configuration = configuration
         self.packs_per_second = packs_per_second
         self.malformed = malformed
+        self.linger_milliseconds = linger_milliseconds
+        self.servers = servers or configuration.kafka.bootstrap_servers
         self.chance = random.Random(seed)
         self.makers = [PackMaker(collection, self.chance) for collection in configuration.collections]
         self.stopped = threading.Event()
         self.acknowledged: set[bytes] = set()  # ids of valid packs for long windows
+        self.appended: set[bytes] = set()  # ids of all valid packs that were acknowledged
         self.sent = 0
         self.seconds = 0.0
         self.error: BaseException | None = None
@@ -60,10 +71,10 @@ class Load(threading.Thread):
     def run(self) -> None:
         try:
             kafka = KafkaProducer(
-                bootstrap_servers=self.configuration.kafka.bootstrap_servers,
+                bootstrap_servers=self.servers,
                 acks="all",
                 enable_idempotence=True,
-                linger_ms=10,
+                linger_ms=self.linger_milliseconds,
                 delivery_timeout_ms=DELIVERY_MILLISECONDS,
             )
             try:
@@ -104,16 +115,17 @@ class Load(threading.Thread):
 
     def _send(self, kafka: KafkaProducer, draft: Draft) -> None:
         future = kafka.send(self.configuration.topics.reports, draft.encode(), partition=self._home(draft))
+        future.add_callback(self._note(draft.pack_id, self.appended))
         if any(
             maker.collection.fingerprint == draft.fingerprint
             and maker.collection.window_seconds >= LONG_WINDOW_SECONDS
             for maker in self.makers
         ):
-            future.add_callback(self._acknowledge(draft.pack_id))
+            future.add_callback(self._note(draft.pack_id, self.acknowledged))
         self.sent += 1
 
-    def _acknowledge(self, pack_id: bytes) -> Callable[[Any], None]:
-        return lambda _: self.acknowledged.add(pack_id)
+    def _note(self, pack_id: bytes, ids: set[bytes]) -> Callable[[Any], None]:
+        return lambda _: ids.add(pack_id)
 
     def _send_spoiled(self, kafka: KafkaProducer) -> None:
         name = self.chance.choice(["flash", "place"])

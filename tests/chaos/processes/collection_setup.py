@@ -25,7 +25,7 @@ collections:
      grace_seconds: 3600, budget: none}}
   - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 3, f: 0.25, p: 0.35, q: 0.65,
      candidates: [A, B, C], window_seconds: 3600, grace_seconds: 3600, budget: none}}
-  - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: 5,
+  - {{name: flash, mechanism: k-rr, size: 40, other: false, epsilon: 1.0, window_seconds: {window_seconds},
      grace_seconds: {grace_seconds}, retention_seconds: 60, window_packs: 700, budget: none}}
 """
 PATH_HEAD = """\
@@ -40,6 +40,7 @@ collections:
   - {{name: bits, mechanism: rappor, bits: 16, hashes: 2, cohorts: 2, f: 0.25, p: 0.35, q: 0.65,
      candidates: [A], memoize: false, window_seconds: 5, grace_seconds: {grace_seconds}, budget: none}}
 """
+FLASH_WINDOW_SECONDS = 5
 FLASH_GRACE_SECONDS = 4
 PATH_WINDOW_SECONDS = 5
 ONE_MORE = """\
@@ -57,11 +58,17 @@ COMPACTED_ALL_THE_TIME = {
 
 
 def configure(
-    folder: Path, servers: str, prefix: str, grace_seconds: int = FLASH_GRACE_SECONDS
+    folder: Path,
+    servers: str,
+    prefix: str,
+    grace_seconds: int = FLASH_GRACE_SECONDS,
+    window_seconds: int = FLASH_WINDOW_SECONDS,
+    replication: int = 1,
 ) -> Configuration:
-    """Write the collection file and create its topics; `grace_seconds` is that of `flash`."""
-    configuration = write(folder / "deniable.yaml", servers, prefix, 1, HEAD, grace_seconds)
-    create(Cluster(servers), configuration.topics, 1)
+    """Write the collection file and create its topics; windows and grace are those of `flash`."""
+    file = folder / "deniable.yaml"
+    configuration = write(file, servers, prefix, 1, HEAD, grace_seconds, window_seconds=window_seconds)
+    create(Cluster(servers), configuration.topics, replication)
     return configuration
 
 
@@ -103,7 +110,8 @@ def write(
     **names: int,
 ) -> Configuration:
     """Write a collection file with these names in it, and load it."""
-    names |= {"revision": revision, "grace_seconds": grace_seconds}
+    flash = {"window_seconds": FLASH_WINDOW_SECONDS, "grace_seconds": grace_seconds}
+    names = {**flash, **names, "revision": revision}
     content = text.format(servers=servers, prefix=prefix, **names)
     file.write_text(content, encoding="utf-8")
     return load(file, environment={})

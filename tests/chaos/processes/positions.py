@@ -4,12 +4,27 @@ from kafka import KafkaConsumer, TopicPartition
 
 from deniable.config.file import Configuration
 
+MARKER = b"DNBM\x01"
+MOST_MARKERS = 500  # one behind the other
+
 
 def log_ends(configuration: Configuration) -> dict[int, int]:
-    """Return the end of each partition of `reports`."""
+    """Return the offset after the last record of each partition of `reports` that is not a marker.
+
+    Workers append markers while windows wait for them, so also after the last pack.
+    """
     sources = _sources(configuration)
     with KafkaConsumer(bootstrap_servers=configuration.kafka.bootstrap_servers) as consumer:
-        return {source.partition: end for source, end in consumer.end_offsets(sources).items()}
+        consumer.assign(sources)
+        found = consumer.beginning_offsets(sources)
+        last = consumer.end_offsets(sources)
+        for source in sources:
+            consumer.seek(source, max(found[source], last[source] - MOST_MARKERS))
+        while any(consumer.position(source) < last[source] for source in sources):
+            for source, records in consumer.poll(100).items():
+                packs = [each.offset for each in records if each.value != MARKER]
+                found[source] = max(found[source], *(offset + 1 for offset in packs[-1:]), 0)
+    return {source.partition: found[source] for source in sources}
 
 
 def committed(configuration: Configuration) -> dict[int, int]:

@@ -3,12 +3,13 @@
 import random
 import time
 from collections.abc import Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from deniable.config.file import Configuration
-from tests.chaos.faults.catalog import Fault
+from tests.chaos.faults.fault import Fault
 from tests.chaos.faults.stage import Stage
 from tests.chaos.judging import stored as stores
 from tests.chaos.judging import verdict as verdicts
@@ -18,6 +19,7 @@ from tests.chaos.judging.verdict import Verdict
 from tests.chaos.load.load import Load
 from tests.chaos.load.stranger import Stranger
 from tests.chaos.processes.broker import ChaosBroker
+from tests.chaos.processes.cluster.cluster import ChaosCluster
 from tests.chaos.processes.collection_setup import compact_all_the_time, configure
 from tests.chaos.processes.fleet import Fleet
 from tests.chaos.processes.positions import log_ends
@@ -34,7 +36,7 @@ class Scene:
     Parameters
     ----------
     order, fault : of the run.
-    broker : on which topics are created.
+    broker : or cluster, on which topics are created.
     folder : empty, for the collection file, working folders and logs.
 
     Attributes
@@ -47,7 +49,7 @@ class Scene:
 
     replay_options: tuple[str, ...] = ()
 
-    def __init__(self, order: Order, fault: Fault, broker: ChaosBroker, folder: Path) -> None:
+    def __init__(self, order: Order, fault: Fault, broker: ChaosBroker | ChaosCluster, folder: Path) -> None:
         self.order, self.fault, self.broker, self.folder = order, fault, broker, folder
         self.servers = broker.bootstrap_servers
         self.configuration = self.configure(f"chaos-{uuid4().hex[:10]}-")
@@ -60,7 +62,10 @@ class Scene:
 
     def configure(self, prefix: str) -> Configuration:
         """Write the collection file and create its topics."""
-        return configure(self.folder, self.servers, prefix, self.fault.grace_seconds)
+        fault = self.fault
+        return configure(
+            self.folder, self.servers, prefix, fault.grace_seconds, fault.window_seconds, fault.replication
+        )
 
     def load(self) -> list[Any]:
         """Return the senders."""
@@ -79,7 +84,8 @@ class Scene:
         """Return what the fault may touch, once the load begins."""
         chance, ends_at = random.Random(self.order.seed), time.monotonic() + self.order.seconds
         parts = (self.broker, ends_at, self.workers, self.service, self.senders[0])
-        return Stage(chance, self.order.seed, *parts)
+        self.staged = Stage(chance, self.order.seed, *parts, senders=self.senders)
+        return self.staged
 
     def drain(self) -> None:
         """Wait until the log, which no longer grows, is counted, stored and published; then end the workers.
@@ -94,7 +100,9 @@ class Scene:
             newest = self.service.samples[-1] if self.service.samples else None
             raise RunError(f"the log was not counted to its end: {newest}")
         ends = log_ends(self.configuration)
-        if not wait_until(lambda: stores.counts(self.servers, self.topics).positions == ends, DRAIN_SECONDS):
+        if not wait_until(
+            lambda: not verdicts.uncounted(ends, stores.counts(self.servers, self.topics)), DRAIN_SECONDS
+        ):
             raise RunError("what is counted was not published")
         self.died = sum(len(fleet.died) for fleet in self.fleets)
         self.workers.stop()
@@ -102,7 +110,11 @@ class Scene:
     def verdict(self) -> Verdict:
         """Compare what was stored with a recount, once all has ended."""
         load = self.senders[0]
-        return self.judge(self.recount(), load.acknowledged, load.sent / max(load.seconds, 1.0))
+        literal, rate = self.recount(), load.sent / max(load.seconds, 1.0)
+        loads = [sender for sender in self.senders if isinstance(sender, Load)]
+        verdict = self.judge(literal, set[bytes]().union(*(each.acknowledged for each in loads)), rate)
+        lost = sum(len(each.appended - literal.seen) for each in loads)
+        return replace(verdict, missing=verdict.missing + lost)
 
     def recount(self) -> Recount:
         workers, topics = self.workers, self.topics
@@ -120,12 +132,14 @@ class Scene:
         servers, topics, collections = self.servers, self.topics, self.workers.known
         samples, overdue = self.service.samples, self.fault.overdue_seconds
         ledgers, finals = stores.ledgers(servers, topics), stores.finals(servers, topics)
+        off = verdicts.finals_off(literal, finals)
         seconds_late = verdicts.lateness(finals, collections)
         return Verdict(
             difference=verdicts.difference(literal.kept, ledgers),
             published=verdicts.difference(literal.kept, stores.counts(servers, topics)),
             refusals_off=verdicts.refusals_off(literal.rejected, stores.refusals(servers, topics)),
-            finals_off=verdicts.finals_off(literal, finals),
+            finals_off=sum(off.values()),
+            finals_changed=verdicts.finals_changed(off, finals),
             replayed=0,
             missing=len(acknowledged - literal.ids),
             doubled=verdicts.doubled(literal, ledgers),
@@ -141,6 +155,7 @@ class Scene:
             packs_per_second=round(rate),
             compacted=round(1 - ledgers.records / max(ledgers.offsets, 1), 3),
             latest_final=round(max(seconds_late.values(), default=0.0), 1),
+            ready_seconds=round(self.staged.ready_seconds, 1),
             late=0 if overdue is None else verdicts.late(literal, seconds_late, collections, overdue),
         )
 

@@ -19,7 +19,14 @@ from tests.support.aggregator.builders import FRUIT, PARTITIONS, T0, estimate_du
 REPORTS = 1_000_000
 MECHANISM = KRR.from_epsilon(4, 2.0)
 CANARY = replace(
-    FRUIT, name="canary", mechanism=MECHANISM, values=(), other=False, minimum_reports=10_000, canary=True
+    FRUIT,
+    name="canary",
+    mechanism=MECHANISM,
+    values=(),
+    other=False,
+    minimum_reports=10_000,
+    retention_seconds=60,
+    canary=True,
 )
 THRESHOLD = alarm_threshold(4, FRUIT.window_seconds)
 EXPECTED = np.rint(report_shares(MECHANISM) * REPORTS).astype(np.int64)
@@ -49,7 +56,7 @@ def count(estimator: Estimator, counts: np.ndarray, window_start: int = T0, pack
 def close(estimator: Estimator, window_start: int = T0) -> None:
     """Let every partition close beyond this window, then estimate."""
     (collection,) = estimator.collections.values()
-    row = progress_row(1, 0, collection.closes_at(window_start) * 1000 + 1)
+    row = progress_row(1, collection.closes_at(window_start) * 1000 + 1)
     for source in range(PARTITIONS):
         estimator.take(row_keys.with_source(b"P", source), row)
     estimate_due(estimator)

@@ -1,5 +1,7 @@
 """A final estimate and its counts are published in one transaction; small windows publish counts only."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from deniable.aggregator.estimation import estimator as estimator_module
 from deniable.aggregator.estimation.estimator import Estimator
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.row_values import Published
+from deniable.aggregator.ledger.terms import terms_of
 from deniable.aggregator.partition.checkpoint import compose, take
 from deniable.aggregator.records.estimate import decode_estimate
 from deniable.aggregator.records.final_window import FinalWindow, decode_page, join_pages
@@ -44,10 +47,10 @@ def count(
     estimator.take(row_keys.with_source(key, source), row_values.encode_counters(counters))
 
 
-def close(estimator: Estimator, whole_from: int = 0) -> None:
-    """Let every partition be closed beyond the window's grace."""
+def close(estimator: Estimator, whole_from: int = 0, start: int = T0) -> None:
+    """Let every partition be closed beyond this window's grace."""
     for source in range(PARTITIONS):
-        progress = row_values.LedgerProgress(1, 0, PLACE.closes_at(T0 + 600) * 1000, whole_from)
+        progress = row_values.LedgerProgress(1, PLACE.closes_at(start) * 1000 + 1, whole_from)
         estimator.take(row_keys.with_source(b"P", source), row_values.encode_progress(progress))
 
 
@@ -203,10 +206,14 @@ def test_records_waiting_for_a_checkpoint_are_bounded(monkeypatch: pytest.Monkey
     """After an outage many windows are final at once: they take several transactions, oldest first."""
     monkeypatch.setattr(estimator_module, "MOST_WAITING_BYTES", 2 * 4 * 8 - 1)
     estimator = new_estimator()
-    starts = [T0 + 10 * i for i in range(5)]
+    starts = [T0 + 10 * i for i in range(-2, 3)]
     for start in reversed(starts):
         count(estimator, start=start)
-    close(estimator)
+    terms = row_values.encode_terms(terms_of(replace(FRUIT, retention_seconds=60)))
+    key = row_keys.encode_key(row_keys.TermsKey(FRUIT.fingerprint))
+    for source in range(PARTITIONS):
+        estimator.take(row_keys.with_source(key, source), terms)
+    close(estimator, start=starts[-1])
     left = [[final.window_start for _, final in finals(published(estimator))] for _ in range(4)]
     assert left == [starts[:2], starts[2:4], starts[4:], []]
 

@@ -198,8 +198,7 @@ class Machine(RuleBasedStateMachine):
     def transact(self, worker: int, publishes: bool, *, is_applied: bool, is_heard: bool) -> None:
         worker = self.serving(worker)
         epoch, ledger = self.owners[worker]
-        closed_until_ms = ledger.watermark_ms if publishes or ledger.has_dead() else None
-        records = compose(take(ledger, new_estimator(), closed_until_ms), TOPICS)
+        records = compose(take(ledger, new_estimator(), publishes=publishes or ledger.has_dead()), TOPICS)
         is_owner = epoch == self.epoch or not self.is_fencing
         if is_applied and is_owner:
             for topic, _, key, value in records:

@@ -189,6 +189,7 @@ PIECES: dict[tuple[Role, str], Piece] = {
     (Role.AGGREGATOR, "Read topic counts"): read("counts"),
     (Role.AGGREGATOR, "Read topic estimates"): watch,
     (Role.AGGREGATOR, "Read topic windows"): roll_up,
+    (Role.AGGREGATOR, "Write topic reports"): send("reports"),
     (Role.AGGREGATOR, "Write topic state"): open_ledger,
     **{
         (Role.AGGREGATOR, f"Write topic {name}"): checkpoint(name)

@@ -162,7 +162,9 @@ def tallies_of(ledger: Ledger) -> dict[tuple[int, int, int], tuple[list[int], in
 def new_estimator(published: Mapping[Window, row_values.Published] | None = None) -> Estimator:
     """Build an estimator that has the terms of all partitions."""
     metrics = WorkerMetrics(COLLECTIONS)
-    estimator = Estimator(COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics)
+    estimator = Estimator(
+        COLLECTIONS, PARTITIONS, published or {}, LostWindows(metrics), metrics, longest_rest_seconds=0.0
+    )
     for source in range(PARTITIONS):
         for key, value in terms_rows(source):
             estimator.take(key, value)
@@ -185,8 +187,8 @@ def estimate_due(estimator: Estimator) -> None:
     asyncio.run(estimator._estimate_due())
 
 
-def progress_row(position: int = 0, watermark_ms: int = 0, closed_until_ms: int = 0) -> bytes:
-    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms, closed_until_ms))
+def progress_row(position: int = 0, watermark_ms: int = 0) -> bytes:
+    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms))
 
 
 @dataclass
@@ -257,8 +259,11 @@ class MemoryReader(RowReader):
     async def position(self) -> int:
         return self._next
 
+    def seek(self, offset: int) -> None:
+        self._next = offset
+
     async def poll(self, milliseconds: int = 0) -> list[KafkaRecord]:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0 if self._next < await self.end_offset() else min(milliseconds, 10) / 1000)
         batch = [record for record in self._records if record.offset >= self._next]
         self._next = await self.end_offset()
         return batch

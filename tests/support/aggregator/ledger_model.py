@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.estimators.collection import Collection
 from deniable.protocol import wire
+from deniable.protocol.marker import MARKER
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, ids_of, tallies_of
 
 
 @dataclass(frozen=True)
 class Event:
-    """One record of the log; None is a record that is not a pack."""
+    """One record of the log, of a pack or of other bytes."""
 
     append_ms: int
     pack: wire.Pack | None
+    other: bytes = b"no pack"
 
     @property
     def record(self) -> bytes:
-        return b"no pack" if self.pack is None else wire.encode(self.pack)
+        return self.other if self.pack is None else wire.encode(self.pack)
 
 
 class Model:
@@ -34,7 +36,8 @@ class Model:
         self.watermark_ms = max(self.watermark_ms, event.append_ms)
         pack = event.pack
         if pack is None:
-            self.rejected[0, 0, "malformed"] += 1
+            if event.other != MARKER:
+                self.rejected[0, 0, "malformed"] += 1
             return
         collection, window = COLLECTIONS[pack.fingerprint], (pack.fingerprint, pack.window_start)
         end_of_grace_ms = (pack.window_start + 10 + 5) * 1000

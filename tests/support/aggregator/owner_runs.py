@@ -29,7 +29,13 @@ from tests.support.aggregator.builders import (
 NOW_MS = T0 * 1000
 DEADLINE_SECONDS = 60
 QUICK = PartitionTiming(
-    checkpoint=0.005, longest_pause=0.01, publish=0.005, publish_behind=0.005, retry=0.005
+    checkpoint=0.005,
+    longest_pause=0.01,
+    tick=0.005,
+    look=0.005,
+    publish=0.005,
+    publish_behind=0.005,
+    retry=0.005,
 )
 
 
@@ -142,9 +148,10 @@ class Running:
             self.owner.offer(run_of(offset, NOW_MS, record_of(number=offset)))
 
     async def stored(self) -> None:
-        """Wait for the next transaction."""
-        before = len(self.broker.transactions)
-        await self.until(lambda: len(self.broker.transactions) > before + 1)
+        """Wait for a checkpoint that begins from now on."""
+        for _ in range(2):
+            before = self.owner.readiness._stored_at
+            await self.until(lambda before=before: self.owner.readiness._stored_at != before)
 
 
 def packs(broker: Broker) -> int:

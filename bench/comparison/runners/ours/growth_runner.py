@@ -110,7 +110,7 @@ def count_collections(size: int) -> Once:
 def store_collections(size: int) -> Once:
     """The same, and encode all changes as the records of one transaction."""
     counted, topics = _counting(size), Topics("bench-", 4)
-    return lambda: checkpoint.compose(checkpoint.take(counted(), None, ledgers.WINDOW * 1000), topics)
+    return lambda: checkpoint.compose(checkpoint.take(counted(), publishes=True), topics)
 
 
 def merge_partitions(size: int) -> Once:

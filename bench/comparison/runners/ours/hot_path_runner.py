@@ -77,7 +77,7 @@ def _worker(collection: Collection, count: int, pack_reports: int) -> Callable[[
         ledger = ledgers.opened([collection])
         for run in runs:
             ledger.apply_run(run)
-        checkpoint.compose(checkpoint.take(ledger, closed_until_ms=ledgers.WINDOW * 1000), topics)
+        checkpoint.compose(checkpoint.take(ledger, publishes=True), topics)
 
     return _watched(once, WORKER, count)
 

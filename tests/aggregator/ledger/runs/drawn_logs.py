@@ -16,6 +16,7 @@ from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.protocol import wire
+from deniable.protocol.marker import MARKER
 from tests.support.aggregator.builders import FRUIT, PLACE, T0, LogRecord, pack_of
 
 #: All windows of `terms` close and die at multiples of this, and packs are too early from one on.
@@ -54,6 +55,7 @@ KINDS = [
     "cohort",
     "unknown",
     "misrouted",
+    "marker",
 ]
 
 
@@ -94,6 +96,8 @@ def _value(
     kind = draw(st.sampled_from(KINDS))
     if kind == "again" and before:
         return draw(st.sampled_from(before))
+    if kind == "marker":
+        return MARKER
     collection = UNKNOWN if kind == "unknown" else draw(st.sampled_from(collections))
     record = wire.encode(_pack(draw, kind, collection, now))
     match kind:

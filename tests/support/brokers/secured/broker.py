@@ -88,7 +88,7 @@ class SecuredBroker(Broker):
         self._ports: dict[str, int] = {}
         self._passwords = {ADMIN: secrets.token_urlsafe(12)}
         first = f"name={ADMIN},iterations={ITERATIONS},password={self._passwords[ADMIN]}"
-        self._format_arguments = ["--add-scram", f"{MECHANISM}=[{first}]"]
+        self._format_arguments += ["--add-scram", f"{MECHANISM}=[{first}]"]
 
     @property
     def bootstrap_servers(self) -> str:

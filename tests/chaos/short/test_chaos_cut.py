@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.faults import turns
-from tests.chaos.faults.catalog import ROLLS, Fault, PathFault, repeated
+from tests.chaos.faults.catalog import ROLLS, repeated
+from tests.chaos.faults.fault import Fault, PathFault
 from tests.chaos.faults.stage import Stage
 from tests.chaos.faults.turns import Turn
 from tests.chaos.judging.service import steps_back

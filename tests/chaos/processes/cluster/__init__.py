@@ -1,0 +1,1 @@
+"""Three real brokers whose links to each other can be cut. Begin with `cluster`."""
