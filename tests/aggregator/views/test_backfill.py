@@ -61,6 +61,7 @@ class Consumer:
         self.topic = topic
         self.start = self.stop = lambda: asyncio.sleep(0)
         self.assign = self.pause = self.resume = lambda *_: None
+        self._client = SimpleNamespace()
         self.places: dict[int, int] = {}
 
     async def end_offsets(self, sources: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

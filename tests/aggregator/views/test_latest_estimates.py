@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import TopicPartition
@@ -126,6 +127,7 @@ def followed(
         def __init__(self, **_: object) -> None:
             self.start = self.stop = lambda: asyncio.sleep(0)
             self.assign = self.seek = lambda *_: None
+            self._client = SimpleNamespace()
 
         async def end_offsets(self, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
             return dict.fromkeys(sources, 7)

@@ -122,7 +122,8 @@ MAY = {
     "nobody": set[str](),
     Role.PRODUCER: {"produce", "canary", "inspect collections"},
     Role.READER: READS,
-    Role.AGGREGATOR: set(COMMANDS) - {"produce", "canary", "inspect rejected", "replay --rebuild", "relay"},
+    # It may write markers, so packs, too.
+    Role.AGGREGATOR: set(COMMANDS) - {"inspect rejected", "replay --rebuild", "relay"},
     Role.EDGE: set[str](),
     Role.RELAY: {"relay", "produce", "canary"},  # it may write packs, as producers may
 }
