@@ -79,10 +79,12 @@ class Markers:
             try:
                 await producer.start()
                 return producer
-            except ERRORS as error:
-                self._note_refusal(error)
+            except BaseException as error:
                 await producer.stop()
-                await asyncio.sleep(RETRY_SECONDS)
+                if not isinstance(error, ERRORS):
+                    raise
+                self._note_refusal(error)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _append(self, producer: "AIOKafkaProducer[bytes, bytes]", partition: int) -> None:
         try:

@@ -1,6 +1,8 @@
 """Markers are appended with the leader's word, once for each end of a window, and never for nothing."""
 
 import asyncio
+import gc
+import socket
 import time
 from collections.abc import Callable, Sequence
 
@@ -94,3 +96,18 @@ def test_an_outage_is_one_line_and_what_was_asked_for_stays_due(monkeypatch: pyt
         asyncio.run(wait())
     assert [line["log_level"] for line in lines] == ["warning"]
     assert markers._due_at(0, 1) == 0
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_that_ends_while_kafka_is_silent_leaves_no_client() -> None:
+    async def work(port: int) -> None:
+        markers = Markers(Cluster(f"127.0.0.1:{port}"), Topics("test-", PARTITIONS))
+        running = asyncio.create_task(markers.run())
+        markers.ask({0: 1})
+        await asyncio.sleep(0.3)
+        running.cancel()
+        await asyncio.wait([running])
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asyncio.run(work(silent.getsockname()[1]))
+    gc.collect()
