@@ -23,6 +23,7 @@ from deniable.estimators.collection import Collection
 from deniable.protocol.topic_names import Topics
 
 METADATA_SECONDS = 10.0
+ANSWERS = 4  # in a row for each broker that may be asked
 
 
 def create(
@@ -63,17 +64,19 @@ def create(
                 for topic in absent
             ]
             create_all(admin, cluster, wanted)
-            _wait_until_visible(admin, topics, {topic.name for topic in absent})
+            _wait_until_visible(admin, topics, {topic.name for topic in absent}, replication.brokers)
         refuse(unfit_topics(admin, cluster, topics))
         names = sorted(topic.name for topic in absent)
         log_identity.begin(admin, cluster, topics, is_new_log=topics.reports in names)
     return names
 
 
-def _wait_until_visible(admin: KafkaAdminClient, topics: Topics, names: Set[str]) -> None:
-    deadline = time.monotonic() + METADATA_SECONDS
-    while not names <= numbers_of(admin, topics).keys() and time.monotonic() < deadline:
-        time.sleep(0.1)
+def _wait_until_visible(admin: KafkaAdminClient, topics: Topics, names: Set[str], brokers: int) -> None:
+    """Brokers learn of topics one after the other, and any may be asked next: wait until none says no."""
+    deadline, row = time.monotonic() + METADATA_SECONDS, 0
+    while row < (ANSWERS * brokers if brokers > 1 else 1) and time.monotonic() < deadline:
+        row = row + 1 if names <= numbers_of(admin, topics).keys() else 0
+        time.sleep(0.05)
 
 
 def check(
