@@ -20,6 +20,8 @@ MOST_BYTES = 1_000_000
 EARLY_SECONDS = 300
 LAST_SECOND = 253_402_300_799
 
+MARKER = b"DNBM\x01"  # a time, and nothing to count
+
 #: Reasons that are counted by window, and expire with it.
 OF_WINDOWS = {"duplicate", "window_full", "bad_value"}
 
@@ -61,7 +63,7 @@ class Judge:
     def take(self, append_ms: int, value: bytes | None, offset: int = 0) -> None:
         """Judge the next record; `append_ms` is its append time, unix milliseconds."""
         self._newest_ms = max(self._newest_ms, append_ms)
-        if value == b"DNBM\x01":  # a marker: a time, and nothing to count
+        if value == MARKER:
             return
         self.records += 1
         reason = self._fault_of_bytes(value)

@@ -26,7 +26,7 @@ class Verdict:
     refusals_off : the same for the records in `rejected`, by reason.
     finals_off : sum of differences of reports and packs between first final estimates and the recount.
     finals_changed : windows whose first final estimate differs from the recount, or is not their last one.
-    replayed : the difference that `deniable replay` prints;
+    replayed : the difference that `deniable replay` prints.
     missing : packs acknowledged to the producer that are not in the log, or in time but not counted.
     doubled : packs counted more than once.
     steps_back : number of times a stored position went back.

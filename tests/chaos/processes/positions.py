@@ -3,8 +3,8 @@
 from kafka import KafkaConsumer, TopicPartition
 
 from deniable.config.file import Configuration
+from tests.chaos.judging.judge import MARKER
 
-MARKER = b"DNBM\x01"
 MOST_MARKERS = 500  # one behind the other
 
 
