@@ -13,14 +13,13 @@ from crc32c import crc32c
 
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.krr import KRR
+from tests.chaos.load.packs import MARKER
 
 HEADER = struct.Struct("<4sBBHQQII16sI")
 CHECKED_BYTES = 48
 MOST_BYTES = 1_000_000
 EARLY_SECONDS = 300
 LAST_SECOND = 253_402_300_799
-
-MARKER = b"DNBM\x01"  # a time, and nothing to count
 
 #: Reasons that are counted by window, and expire with it.
 OF_WINDOWS = {"duplicate", "window_full", "bad_value"}

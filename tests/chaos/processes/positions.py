@@ -3,7 +3,7 @@
 from kafka import KafkaConsumer, TopicPartition
 
 from deniable.config.file import Configuration
-from tests.chaos.judging.judge import MARKER
+from tests.chaos.load.packs import MARKER
 
 MOST_MARKERS = 500  # one behind the other
 
