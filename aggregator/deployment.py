@@ -45,6 +45,7 @@ class Deployment(NamedTuple):
     revision : of the collection file.
     limits : of the clients, by the collection's name.
     checkpoint_seconds : between two transactions of a partition with new counts, at least.
+    relay_wait_seconds : how long windows wait for relays after their grace, at most; 0 if they do not.
     """
 
     cluster: Cluster
@@ -54,6 +55,7 @@ class Deployment(NamedTuple):
     revision: int
     limits: Mapping[str, ClientLimits] = MappingProxyType({})
     checkpoint_seconds: float = 0.25
+    relay_wait_seconds: int = 0
 
     def home(self, partition: int) -> dict[int, Collection]:
         """Collections, by fingerprint, whose counts are in this partition: its owner estimates them."""

@@ -116,6 +116,7 @@ async def run_worker(
         _watch_loop(metrics),
         publisher.run(lambda: assignment.is_counting),
         assignment.markers.run(),
+        assignment.relays.run(),
     )
     tasks = [asyncio.create_task(each) for each in works]
     app = None

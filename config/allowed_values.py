@@ -67,6 +67,7 @@ _FIELDS: Mapping[str, str] = {
     "window_uploads": "an integer in [1, 1000000000]",
     "idle_seconds": "a number in [0.01, 3600]",
     "delivery_seconds": "an integer in [1, 86400]",
+    "wait_seconds": "an integer in [0, 86400]",
     "forged_share": "a number in [0, 1]",
     "deliver": "kafka, or the URL of an edge such as https://edge.example; http only to this machine",
     "edge_public_key": "base64 of 32 bytes: public_key of the edge's /v1/collections",

@@ -154,6 +154,7 @@ class RelaySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window_uploads: int = 4_000_000
     idle_seconds: float = 1.0
     delivery_seconds: int = 20
+    wait_seconds: int = 900
     forged_share: float = 0.5
 
     def __post_init__(self) -> None:
@@ -165,6 +166,7 @@ class RelaySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_range("window_uploads", self.window_uploads, 1, 1_000_000_000)
         check_range("idle_seconds", self.idle_seconds, 0.01, 3600)
         check_range("delivery_seconds", self.delivery_seconds, 1, 86_400)
+        check_range("wait_seconds", self.wait_seconds, 0, 86_400)
         check_range("forged_share", self.forged_share, 0, 1)
 
 

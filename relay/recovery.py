@@ -14,56 +14,11 @@ write others only in a race of two files, and those in force again within RESTAT
 """
 
 from collections import deque
-from typing import Self
 
-import msgspec
-
+from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
 from deniable.relay.fold import Fold, RelayBatch, Start
 
-METADATA_VERSION = 1
 ENTRIES = 256  # about, from `rewind` to the position
-NO_SETTINGS = -1
-
-
-class Position(msgspec.Struct, frozen=True):
-    """Where a relay continues.
-
-    Parameters
-    ----------
-    position : the first offset whose batch may not have been sent.
-    rewind : offset to begin to read at.
-    watermark_ms : the highest append time before `rewind`, unix milliseconds.
-    settings : offset of a record with the settings in force at `rewind`; NO_SETTINGS if that is the log's
-        first offset.
-    """
-
-    position: int
-    rewind: int
-    watermark_ms: int
-    settings: int
-
-    def metadata(self) -> str:
-        """Return the text to commit beside `position`."""
-        return msgspec.json.encode(
-            {"v": METADATA_VERSION, "rewind": self.rewind, "ms": self.watermark_ms, "settings": self.settings}
-        ).decode()
-
-    @classmethod
-    def of(cls, position: int, metadata: str) -> Self:
-        """Read a commit.
-
-        Raises
-        ------
-        ValueError if a relay with this version did not write it.
-        """
-        try:
-            held = msgspec.json.decode(metadata, type=dict[str, int])
-            known = (held["rewind"], held["ms"], held["settings"]) if held["v"] == METADATA_VERSION else None
-        except (msgspec.MsgspecError, KeyError):
-            known = None
-        if known is None:
-            raise ValueError("the committed position is not one of this version of the relay")
-        return cls(position, *known)
 
 
 class Ends:
@@ -94,4 +49,4 @@ class Ends:
             ends.append((batch.end, batch.watermark_ms, batch.settings.revision))
         rewind, watermark_ms, revision = ends[0]
         settings = NO_SETTINGS if revision is None else fold.settings_offsets[revision]
-        return Position(batch.end, rewind, watermark_ms, settings)
+        return Position(batch.end, rewind, watermark_ms, settings, batch.watermark_ms)

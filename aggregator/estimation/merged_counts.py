@@ -81,13 +81,13 @@ class MergedCounts:
         return sum(counters.reports for (_, key), counters in found.counters.items() if key.page == 0)
 
     def closed_until_ms(self, partitions: int) -> int:
-        """No report appended before this will follow, unix milliseconds; 0 until all partitions report.
+        """Windows that close earlier are closed in all partitions, unix milliseconds; 0 until all report.
 
-        The watermark alone proves it: whatever the broker appends later bears a later time.
+        It rests on append times alone: whatever the broker appends later bears a later time.
         """
         if len(self.progress) < partitions:
             return 0
-        return min(progress.watermark_ms for progress in self.progress.values())
+        return min(progress.closed_until_ms for progress in self.progress.values())
 
     def open_until(self, append_ms: int) -> list[int]:
         """Partitions that have not passed this append time, unix milliseconds."""
@@ -110,7 +110,7 @@ class MergedCounts:
 
     def is_dying(self, window: Window) -> bool:
         """Whether a partition may have deleted its rows: the rest is not the whole window."""
-        latest = self.latest_ms()
+        latest = max((progress.closed_until_ms for progress in self.progress.values()), default=0)
         return any(
             latest > each.dies_at(window[1]) * 1000 for each in self._terms.get(window[0], {}).values()
         )
@@ -120,7 +120,7 @@ class MergedCounts:
         terms = self._terms.get(window[0], {})
         if min(len(terms), len(self.progress)) < partitions:
             return False
-        earliest = min(progress.watermark_ms for progress in self.progress.values())
+        earliest = self.closed_until_ms(partitions)
         return all(earliest > each.dies_at(window[1]) * 1000 for each in terms.values())
 
     def all_windows(self, collection: Collection) -> WindowCounts:

@@ -1,8 +1,8 @@
 """Which packs count: a function of the log's prefix and the ledger's terms, never of a clock or a file.
 
 Rule 1: a pack is accepted or rejected whole, for one reason.
-Rule 2: the decision depends on the record, on the highest append time so far in its partition (its own
-included) and on the ids counted before it; so a replay decides the same.
+Rule 2: the decision depends on the record, on the time until which windows are closed (which its own append
+time has moved) and on the ids counted before it; so a replay decides the same.
 Rule 3: cheap checks come first; of a rejected pack only the reason is kept.
 """
 
@@ -67,7 +67,7 @@ class Acceptance:
         offset: int,
         record: bytes,
         append_ms: int,
-        watermark_ms: int,
+        closed_until_ms: int,
         seen: Mapping[tuple[int, int], PackIds],
     ) -> wire.Pack:
         """Check one record and return its pack.
@@ -77,7 +77,7 @@ class Acceptance:
         offset : of the record.
         record : its value.
         append_ms : its log append time, unix milliseconds.
-        watermark_ms : the highest append time so far, this record's included, unix milliseconds.
+        closed_until_ms : of the ledger, this record's append time included, unix milliseconds.
         seen : ids already counted, by fingerprint and window start.
 
         Raises
@@ -92,7 +92,7 @@ class Acceptance:
         if terms is None or not terms.hold_at(offset):
             raise Rejection(UNKNOWN_COLLECTION)
         self._check_header(pack, terms)
-        _check_time(pack, terms, append_ms, watermark_ms)
+        _check_time(pack, terms, append_ms, closed_until_ms)
         ids = seen.get((pack.fingerprint, pack.window_start), NONE_SEEN)
         if pack.pack_id in ids:
             raise _rejection("duplicate", pack, pack.window_start)
@@ -113,10 +113,10 @@ class Acceptance:
             raise _rejection("bad_cohort", pack)
 
 
-def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, watermark_ms: int) -> None:
+def _check_time(pack: wire.Pack, terms: Terms, append_ms: int, closed_until_ms: int) -> None:
     if pack.window_start * 1000 > append_ms + wire.EARLY_SECONDS * 1000:
         raise _rejection("too_early", pack)
-    if watermark_ms > terms.closes_at(pack.window_start) * 1000:
+    if closed_until_ms > terms.closes_at(pack.window_start) * 1000:
         raise _rejection("too_late", pack)
 
 

@@ -22,14 +22,14 @@ from deniable.aggregator.ledger.row_keys import Stored
 from deniable.aggregator.ledger.runs.good_packs import RunPacks, good_packs, new_ids, packs_of, stretches
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.ledger.runs.tally_groups import TallyGroups, add, tally_groups
-from deniable.aggregator.ledger.terms import Terms, untouched_window
+from deniable.aggregator.ledger.terms import EVERY_COLLECTION, Terms, closing_terms, untouched_window
 from deniable.aggregator.ledger.terms_update import (
     changed_terms,
     check_not_retired,
     check_raised,
     check_revision,
 )
-from deniable.aggregator.ledger.window_expiry import WindowEnds
+from deniable.aggregator.ledger.window_ends import NO_RELAYS, Closing, WindowEnds, closed_over
 from deniable.estimators.collection import Collection
 from deniable.protocol import wire
 from deniable.protocol.marker import MARKER
@@ -59,6 +59,7 @@ class Ledger:
         self.revision = 0  # of the collection file it was last opened with
         self.position = 0
         self.watermark_ms = 0
+        self.closed_until_ms = 0  # at most `watermark_ms`: less where windows wait for relays
         self.whole_from = 0  # windows that start earlier may lack records, unix seconds
         self.counts = Counts()
         self.ids = WindowIds()
@@ -84,6 +85,8 @@ class Ledger:
         The counted pack, or why the record was rejected; None for a marker, which only moves the watermark.
         """
         self.watermark_ms = max(self.watermark_ms, append_ms)
+        self._heed(self.closing.after(record))
+        self.closed_until_ms = max(self.closed_until_ms, self.closing.closed_until_ms(self.watermark_ms))
         self._expire()
         return self._count(offset, append_ms, record)
 
@@ -99,29 +102,33 @@ class Ledger:
         """
         outcome = RunOutcome()
         watermarks_ms = np.maximum(np.maximum.accumulate(run.append_ms), self.watermark_ms)
+        closed_ms, closing = closed_over(run.lengths, run.record, watermarks_ms, self.closing)
+        closed_ms = np.maximum(closed_ms, self.closed_until_ms)
+        self._heed(closing)
         packs = packs_of(run, self.terms, self._acceptance.partition, self._acceptance.partitions)
-        ends_ms = self._ends.between(int(watermarks_ms[0]), int(watermarks_ms[-1]))
-        for first, end in stretches(packs, watermarks_ms, ends_ms):
-            self.watermark_ms = int(watermarks_ms[first])
+        ends_ms = self._ends.between(int(closed_ms[0]), int(closed_ms[-1]))
+        for first, end in stretches(packs, closed_ms, ends_ms):
+            self.closed_until_ms = int(closed_ms[first])
             self._expire()
-            good = good_packs(packs, watermarks_ms, first, end, self.ids.by_window)
+            good = good_packs(packs, closed_ms, first, end, self.ids.by_window)
             groups = list(tally_groups(packs, good))
             is_left = np.ones(end - first, np.bool_)
             for each in groups:
                 is_left[packs.columns.numbers[each.good] - first] = False
             for number in (np.flatnonzero(is_left) + first).tolist():
-                self.watermark_ms = int(watermarks_ms[number])
+                self.closed_until_ms = int(closed_ms[number])
                 offset, append_ms = int(run.offsets[number]), int(run.append_ms[number])
                 outcome.add(number, self._count(offset, append_ms, run.record(number)))
             for each in groups:
                 self._count_groups(packs, each, outcome)
             self.watermark_ms = int(watermarks_ms[end - 1])
+            self.closed_until_ms = int(closed_ms[end - 1])
             self.position = int(run.offsets[end - 1]) + 1
         return outcome
 
     def _count_groups(self, packs: RunPacks, groups: TallyGroups, outcome: RunOutcome) -> None:
         for window, ids, low, high in new_ids(packs, groups.good):
-            self._ends.track(window, self.terms[window[0]])
+            self._track(window)
             self.ids.add_many(window, ids, low, high)
         add(groups, self.counts)
         outcome.packs += len(groups.good)
@@ -129,17 +136,19 @@ class Ledger:
             outcome.reports[key[0]] += reports
 
     def _count(self, offset: int, append_ms: int, record: bytes) -> wire.Pack | Rejection | None:
-        if record == MARKER:
+        if record == MARKER or self.closing.wrote(record):
             self.position = offset + 1
             return None
         try:
-            pack = self._acceptance.accept(offset, record, append_ms, self.watermark_ms, self.ids.by_window)
+            pack = self._acceptance.accept(
+                offset, record, append_ms, self.closed_until_ms, self.ids.by_window
+            )
         except Rejection as rejection:
             self._reject(offset, rejection)
             self.position = offset + 1
             return rejection
         window = (pack.fingerprint, pack.window_start)
-        self._ends.track(window, self.terms[pack.fingerprint])
+        self._track(window)
         self.ids.add(window, pack.pack_id)
         self.counts.add(pack)
         self.position = offset + 1
@@ -174,6 +183,16 @@ class Ledger:
     def retire(self, fingerprint: int) -> None:
         """Reject packs of this fingerprint from this position on."""
         self._set_terms(fingerprint, msgspec.structs.replace(self.terms[fingerprint], until=self.position))
+
+    @property
+    def closing(self) -> Closing:
+        """How windows wait for relays."""
+        terms = self.terms.get(EVERY_COLLECTION)
+        return (terms and terms.closing) or NO_RELAYS
+
+    def expect_relays(self, key: bytes) -> None:
+        """Heed relays' markers with this key from this position on."""
+        self._set_terms(EVERY_COLLECTION, closing_terms(Closing(key), self.position))
 
     def pass_hole(self, position: int) -> None:
         """Continue at this position if it is later: only marks of transactions lie in between."""
@@ -233,6 +252,7 @@ class Ledger:
                 case row_keys.SingleKey.PROGRESS:
                     progress = row_values.decode_progress(value)
                     self.position, self.watermark_ms = progress.position, progress.watermark_ms
+                    self.closed_until_ms = progress.closed_until_ms
                     self.whole_from = progress.whole_from
                 case row_keys.SingleKey.REVISION:
                     self.revision = row_values.decode_revision(value)
@@ -249,8 +269,13 @@ class Ledger:
         self._check_widths()
         for window in self.counts.windows():
             if window[1]:
-                self._ends.track(window, self._terms_of_rows(window[0]))
+                self._track(window)
         self._unpublished_terms = set(self.terms)
+
+    def _heed(self, closing: Closing) -> None:
+        if closing != self.closing:
+            since = self.terms[EVERY_COLLECTION].since
+            self._set_terms(EVERY_COLLECTION, closing_terms(closing, since))
 
     def _set_terms(self, fingerprint: int, terms: Terms) -> None:
         self.terms[fingerprint] = terms
@@ -268,15 +293,19 @@ class Ledger:
             raise row_values.RowError(f"rows of fingerprint {fingerprint:016x} have no terms beside them")
         return self.terms[fingerprint]
 
+    def _track(self, window: row_keys.Window) -> None:
+        terms = self._terms_of_rows(window[0])
+        self._ends.track(window, terms.closes_at(window[1]), terms.dies_at(window[1]))
+
     def _expire(self) -> None:
-        for window in self._ends.closed(self.watermark_ms):
+        for window in self._ends.closed(self.closed_until_ms):
             self._tombstones += self.ids.forget(window)
-        for window in self._ends.dead(self.watermark_ms):
+        for window in self._ends.dead(self.closed_until_ms):
             self._tombstones += self.counts.forget(window)
 
     def _reject(self, offset: int, rejection: Rejection) -> None:
         key = row_keys.RejectedKey(rejection.fingerprint, rejection.window_start, rejection.reason)
         if key.window_start:
-            self._ends.track(key[:2], self.terms[key.fingerprint])
+            self._track(key[:2])
         self.counts.reject(key)
         self._refusals.append(Refusal(offset, rejection.reason))

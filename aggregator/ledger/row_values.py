@@ -83,11 +83,14 @@ class LedgerProgress:
     ----------
     position : next offset of `reports` to count.
     watermark_ms : W, the highest append time counted so far, unix milliseconds.
+    closed_until_ms : windows that close earlier are closed, unix milliseconds, at most W: less where windows
+        wait for relays.
     whole_from : windows that start earlier may lack records deleted uncounted, unix seconds.
     """
 
     position: int = 0
     watermark_ms: int = 0
+    closed_until_ms: int = 0
     whole_from: int = 0
 
 
@@ -115,19 +118,15 @@ def _counters_1(data: bytes) -> CounterPage:
 
 
 def encode_progress(progress: LedgerProgress) -> bytes:
-    """Bytes of a progress row.
-
-    W comes twice: workers before 0.2 read the second as the time until which the partition is closed, and
-    wrote a later one, on one broker's word.
-    """
-    position, watermark_ms, whole_from = astuple(progress)
-    return _PROGRESS.pack(ROW_VERSION, position, watermark_ms, watermark_ms, whole_from)
+    """Bytes of a progress row."""
+    return _PROGRESS.pack(ROW_VERSION, *astuple(progress))
 
 
 def _progress_1(data: bytes) -> LedgerProgress:
     position, watermark_ms, closed_until_ms, whole_from = _unpack(_PROGRESS, data)
-    progress = LedgerProgress(position, watermark_ms, whole_from)
-    if min(closed_until_ms, *astuple(progress)) < 0:
+    # Workers before 0.2 wrote a later one than W, on one broker's word.
+    progress = LedgerProgress(position, watermark_ms, min(watermark_ms, closed_until_ms), whole_from)
+    if min(astuple(progress)) < 0:
         raise RowError(f"progress must be in [0, {2**63 - 1}], got {progress}")
     return progress
 

@@ -7,12 +7,16 @@ reached yet. So no change of grace lets a forgotten pack id count again.
 """
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from itertools import pairwise
 
 import msgspec
 
+from deniable.aggregator.ledger.window_ends import Closing
 from deniable.estimators.collection import Collection
 from deniable.protocol import wire
+
+EVERY_COLLECTION = 0  # in place of a fingerprint
 
 
 class WindowTerms(msgspec.Struct, frozen=True, array_like=True):
@@ -41,6 +45,7 @@ class Terms(msgspec.Struct, frozen=True):
     since : offset of the first record that may be such a pack.
     spans : terms by window, `from_window` ascending; the first also covers all earlier windows.
     until : offset from which packs are rejected; None unless the collection is retired.
+    closing : only of the terms that `closing_terms` gives.
     """
 
     name: str
@@ -51,6 +56,7 @@ class Terms(msgspec.Struct, frozen=True):
     since: int
     spans: tuple[WindowTerms, ...]
     until: int | None = None
+    closing: Closing | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.window_seconds < 1:
@@ -77,6 +83,27 @@ class Terms(msgspec.Struct, frozen=True):
         """Log append time, unix seconds, after which the window's counts are deleted."""
         span = self.span(window_start)
         return window_start + self.window_seconds + span.grace_seconds + span.retention_seconds
+
+
+def closing_terms(closing: Closing, since: int) -> Terms:
+    """Terms that hold for no collection, under EVERY_COLLECTION, and for the closing of all windows.
+
+    Workers before 0.2 read them as those of a retired collection, and so keep them.
+    """
+    return Terms("", 0, 0, 0, 1, since, (WindowTerms(0, 0, 0, 0),), until=0, closing=closing)
+
+
+def terms_at(terms: Mapping[int, Terms], start: int) -> dict[int, Terms]:
+    """Terms, by fingerprint, for a count that begins at this offset: relays' markers are yet to come.
+
+    After the first of them, what the last one before `start` said is no longer known. Until the next one, as
+    long a wait as windows have is assumed.
+    """
+    held = terms.get(EVERY_COLLECTION)
+    if held is None or not held.closing:
+        return dict(terms)
+    wait_ms = held.closing.wait_ms if start > held.since else 0
+    return {**terms, EVERY_COLLECTION: closing_terms(Closing(held.closing.key, wait_ms=wait_ms), held.since)}
 
 
 def terms_of(collection: Collection, since: int = 0) -> Terms:

@@ -16,7 +16,7 @@ from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.outcomes import PackOutcomes
 from deniable.aggregator.ledger.runs.run import Run
-from deniable.aggregator.ledger.terms import terms_of
+from deniable.aggregator.ledger.terms import terms_at, terms_of
 from deniable.aggregator.ledger.terms_update import TermsError
 from deniable.aggregator.maintenance.ledger_changes import MaintenanceError
 from deniable.aggregator.maintenance.ledger_reader import log_start, reader_of
@@ -93,7 +93,7 @@ async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: R
     start, append_ms = await log_start(deployment, partition)
     ledger = Ledger(partition, topics.partitions)
     unrecorded = {name: of for name, of in deployment.collections.items() if name not in recorded.terms}
-    ledger.adopt(recorded.terms | {name: terms_of(of) for name, of in unrecorded.items()})
+    ledger.adopt(terms_at(recorded.terms, start) | {name: terms_of(of) for name, of in unrecorded.items()})
     store = LedgerStore(deployment.cluster, topics, partition)
     try:
         found = decoded(deployment, partition, await store.open())
@@ -105,7 +105,7 @@ async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: R
         await store.commit(begin + moved(ledger, topics), ledger.position)
         records = await _count(deployment, ledger, store, rejected)
         disagreement = _agree(deployment, ledger)
-        notes = await standing_notes(deployment, partition, ledger.terms, ledger.watermark_ms)
+        notes = await standing_notes(deployment, partition, ledger.terms, ledger.closed_until_ms)
         end = [note_row(topics, partition, *each) for each in notes.items()]
         genesis = row_keys.encode_key(row_keys.SingleKey.GENESIS), row_values.encode_genesis(deployment.log)
         end.append(Outgoing(topics.state, partition, *genesis))

@@ -14,7 +14,7 @@ from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.runs.run import Integers
-from deniable.aggregator.ledger.terms import Terms, untouched_window
+from deniable.aggregator.ledger.terms import Terms, terms_at, untouched_window
 from deniable.aggregator.maintenance.ledger_reader import reader_of
 from deniable.protocol import wire
 
@@ -64,14 +64,14 @@ class Recount:
 
 async def recount(deployment: Deployment, claim: StoredCounts, positions: set[int]) -> Recount:
     """Recount a ledger's source partition under its terms; keep the counts at these positions."""
-    ledger = Ledger(claim.source, deployment.topics.partitions, claim.terms)
     waiting = sorted(positions)
     at: dict[int, Counted] = {}
     markers, records, whole_from = 0, 0, claim.progress.whole_from
     async with reader_of(deployment, claim.source) as reader:
-        is_cut = await reader.start_offset() > 0
+        start = await reader.start_offset()
+        ledger = Ledger(claim.source, deployment.topics.partitions, terms_at(claim.terms, start))
         async for record in reader.until_end():
-            if is_cut and not records:
+            if start > 0 and not records:
                 whole_from = max(whole_from, untouched_window(record.timestamp, 1))
             while waiting and waiting[0] <= record.offset:
                 at[waiting.pop(0)] = dict(ledger.counts.rows())

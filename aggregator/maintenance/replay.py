@@ -25,7 +25,7 @@ from deniable.aggregator.partition.failures import RecordsLostError
 from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
 from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader, read_rows
 from deniable.estimators.errors import DeniableError
-from deniable.protocol.marker import MARKER
+from deniable.protocol.marker import is_marker
 
 WAIT_SECONDS = 60.0
 MOST_MARKERS = 1000  # after the last pack
@@ -143,7 +143,7 @@ async def _end_of_packs(deployment: Deployment, source: int) -> int:
             return end
         reader.seek(position)
         async for record in reader.until_end():
-            if record.value != MARKER:
+            if not is_marker(record.value):
                 return end
     return position
 

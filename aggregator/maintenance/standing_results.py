@@ -73,7 +73,7 @@ async def rejected_offsets(deployment: Deployment, sources: Iterable[int]) -> di
 
 
 async def standing_notes(
-    deployment: Deployment, home: int, terms: Mapping[int, Terms], watermark_ms: int
+    deployment: Deployment, home: int, terms: Mapping[int, Terms], closed_until_ms: int
 ) -> dict[Window, Published]:
     """What the owner of a partition has published of windows whose counts are still kept.
 
@@ -84,7 +84,7 @@ async def standing_notes(
     deployment : to read.
     home : the partition.
     terms : of its rebuilt ledger, by fingerprint.
-    watermark_ms : of that ledger, unix milliseconds.
+    closed_until_ms : of that ledger, unix milliseconds.
 
     Raises
     ------
@@ -93,14 +93,14 @@ async def standing_notes(
     mine = {each: terms[each] for each in terms if deployment.topics.counts_partition(each) == home}
     if not mine:
         return {}
-    first = min(watermark_ms // 1000 - _longest_life(each) for each in mine.values())
+    first = min(closed_until_ms // 1000 - _longest_life(each) for each in mine.values())
     notes = await _of_estimates(deployment, mine, first)
     for window, note in (await _of_final_counts(deployment, mine, first)).items():
         notes.setdefault(window, note)  # too few reports for an estimate
     return {
         window: note
         for window, note in notes.items()
-        if watermark_ms <= mine[window[0]].dies_at(window[1]) * 1000
+        if closed_until_ms <= mine[window[0]].dies_at(window[1]) * 1000
     }
 
 

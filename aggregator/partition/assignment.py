@@ -12,6 +12,7 @@ from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.topics.markers import Markers
+from deniable.aggregator.topics.relays import Relays
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16
@@ -42,6 +43,7 @@ class Assignment:
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
         self.markers = Markers(deployment.cluster, deployment.topics)
+        self.relays = Relays(self.markers, deployment.relay_wait_seconds)
 
     def offer(self, partition: int, run: Run) -> None:
         """Pass delivered records to their partition's owner, if any."""
@@ -57,7 +59,14 @@ class Assignment:
         openings = asyncio.Semaphore(OPENINGS)
         for partition in owned:
             owner = PartitionOwner(
-                partition, self.deployment, source, self.metrics, timing, openings, self.markers.ask
+                partition,
+                self.deployment,
+                source,
+                self.metrics,
+                timing,
+                openings,
+                self.markers.ask,
+                self.relays.follow,
             )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))

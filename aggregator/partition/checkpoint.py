@@ -59,7 +59,9 @@ class Checkpoint(NamedTuple):
 
 def progress_of(ledger: Ledger) -> row_values.LedgerProgress:
     """How far a ledger has counted."""
-    return row_values.LedgerProgress(ledger.position, ledger.watermark_ms, ledger.whole_from)
+    return row_values.LedgerProgress(
+        ledger.position, ledger.watermark_ms, ledger.closed_until_ms, ledger.whole_from
+    )
 
 
 def take(ledger: Ledger, estimator: Estimator | None = None, *, publishes: bool = False) -> Checkpoint:

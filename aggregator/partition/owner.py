@@ -6,8 +6,9 @@ Rule 2: nothing is repaired. After any failure the ledger is read again from com
 """
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -37,6 +38,7 @@ from deniable.aggregator.partition.readiness import Readiness
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.known_texts import KnownTexts
 from deniable.cluster.reading.partition_reader import RowReader
+from deniable.protocol.marker import KEY_BYTES
 
 PUBLISH_REST = 4.0  # times as long as a publication took: many rows are not written again at once
 
@@ -54,6 +56,10 @@ class RecordSource(Protocol):
         """Offsets fetched since the last rewind; None if another rewind is needed."""
 
 
+async def _stands_alone(ledger: Ledger) -> None:
+    """Without relays, nothing is appended for them."""
+
+
 class PartitionOwner:
     """Counts one partition while it is assigned to this worker."""
 
@@ -66,6 +72,7 @@ class PartitionOwner:
         timing: PartitionTiming = DEFAULT,
         openings: asyncio.Semaphore | None = None,
         ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
+        follow_relays: Callable[[Ledger], Coroutine[None, None, None]] = _stands_alone,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
@@ -75,6 +82,7 @@ class PartitionOwner:
         self.readiness = Readiness(partition, metrics, timing)
         self.lost_windows = LostWindows(metrics)
         self.ask_to_close = ask_to_close
+        self.follow_relays = follow_relays
         self._openings = openings or asyncio.Semaphore(1)
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
@@ -142,10 +150,11 @@ class PartitionOwner:
         reader = RowReader(
             self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
         )
+        await self._checkpoint(ledger, estimator, store)  # before others rest on what it stores
         async with asyncio.TaskGroup() as tasks:
-            beside = [tasks.create_task(each) for each in (estimator.run(reader), self._hurry_at(stopping))]
+            works = (estimator.run(reader), self._hurry_at(stopping), self.follow_relays(ledger))
+            beside = [tasks.create_task(each) for each in works]
             pause = 0.0
-            self._news.set()  # the first checkpoint proves that this ledger can be stored
             last = stopping.is_set()
             while not last:
                 await self._rest(pause)
@@ -187,6 +196,8 @@ class PartitionOwner:
         stored = await asyncio.to_thread(decoded, deployment, partition, await store.open())
         ledger = await asyncio.to_thread(restored, deployment, partition, stored, committed)
         ledger.agree(deployment.collections, deployment.revision)
+        if deployment.relay_wait_seconds and not ledger.closing.key:
+            ledger.expect_relays(os.urandom(KEY_BYTES))
         known = published(deployment, partition, stored)
         collections, partitions = deployment.home(partition), deployment.topics.partitions
         growing = await self._growing(known_texts(deployment, partition, stored), ledger.watermark_ms // 1000)

@@ -44,8 +44,8 @@ class Markers:
         self.cluster = cluster
         self.topics = topics
         self._appended: dict[int, _Appended] = {}
-        self._waiting: set[int] = set()  # asked for, and not acknowledged
-        self._asked: asyncio.Queue[int] = asyncio.Queue()
+        self._waiting: set[tuple[int, bytes]] = set()  # asked for, and not acknowledged
+        self._asked: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
         self._is_refused = False
 
     def ask(self, beyond_ms: Mapping[int, int]) -> None:
@@ -56,9 +56,14 @@ class Markers:
         """
         now = time.monotonic()
         for partition, until_ms in beyond_ms.items():
-            if partition not in self._waiting and now >= self._due_at(partition, until_ms):
-                self._waiting.add(partition)
-                self._asked.put_nowait(partition)
+            if now >= self._due_at(partition, until_ms):
+                self.append(partition, MARKER)
+
+    def append(self, partition: int, marker: bytes) -> None:
+        """Have this marker appended to a partition, unless it is on its way."""
+        if (partition, marker) not in self._waiting:
+            self._waiting.add((partition, marker))
+            self._asked.put_nowait((partition, marker))
 
     async def run(self) -> None:
         """Append what is asked for, until cancelled. An outage is one line at its begin, one at its end."""
@@ -66,7 +71,7 @@ class Markers:
             producer = await self._started()
             try:
                 while True:
-                    appending.create_task(self._append(producer, await self._asked.get()))
+                    appending.create_task(self._append(producer, *await self._asked.get()))
             finally:
                 await producer.stop()
 
@@ -86,9 +91,11 @@ class Markers:
                 self._note_refusal(error)
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _append(self, producer: "AIOKafkaProducer[bytes, bytes]", partition: int) -> None:
+    async def _append(
+        self, producer: "AIOKafkaProducer[bytes, bytes]", partition: int, marker: bytes
+    ) -> None:
         try:
-            stored = await producer.send_and_wait(self.topics.reports, MARKER, partition=partition)
+            stored = await producer.send_and_wait(self.topics.reports, marker, partition=partition)
             self._appended[partition] = _Appended(time.monotonic(), stored.timestamp)
             self._note_success()
         except ERRORS as error:
@@ -97,7 +104,7 @@ class Markers:
             # A leader that was replaced answers with nothing that would make the client ask who leads now.
             producer.client.force_metadata_update()
         finally:
-            self._waiting.discard(partition)
+            self._waiting.discard((partition, marker))
 
     def _due_at(self, partition: int, until_ms: int) -> float:
         former = self._appended.get(partition)

@@ -103,7 +103,16 @@ def _of_aggregator(topics: Topics) -> list[Permission]:
         Permission(
             ResourceType.TRANSACTIONAL_ID, topics.transactional_ids, ACLOperation.WRITE, is_prefix=True
         ),
+        *(_of_waiting(topics) if topics.takes_uploads else ()),
     ]
+
+
+def _of_waiting(topics: Topics) -> tuple[Permission, ...]:
+    """Workers see how far relays have sent."""
+    return (
+        topic_permission(topics.uploads, ACLOperation.DESCRIBE),
+        Permission(ResourceType.GROUP, topics.relay_group, ACLOperation.DESCRIBE),
+    )
 
 
 def _of_relay(topics: Topics) -> list[Permission]:

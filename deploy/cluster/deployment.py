@@ -7,6 +7,7 @@ import numpy as np
 
 from deniable.aggregator.deployment import ClientLimits, Deployment
 from deniable.config.file import Configuration
+from deniable.config.sections import RelaySection
 from deniable.config.settings.allowance import UNLIMITED, Allowance
 from deniable.deploy.cluster.topics import setup as topic_setup
 
@@ -31,6 +32,7 @@ def deployment_of(configuration: Configuration) -> Deployment:
         configuration.revision,
         limits,
         configuration.kafka.checkpoint_seconds,
+        (configuration.relay or RelaySection()).wait_seconds if configuration.takes_uploads else 0,
     )
 
 

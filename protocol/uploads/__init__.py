@@ -2,5 +2,5 @@
 
 May import `wire`. Begin with `upload`, the bytes that leave a device; `frame` puts many uploads into one
 Kafka record; `id_set` is where receivers look up which ids they have seen, `signed_list` the form of the list
-that devices fetch.
+that devices fetch, `relay_position` how far relays have come.
 """

@@ -21,7 +21,7 @@ from aiokafka.errors import (
 )
 
 from deniable.cluster.cluster import Cluster
-from deniable.relay.recovery import Position
+from deniable.protocol.uploads.relay_position import Position
 from deniable.relay.service.partition import UploadRecord
 
 FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory

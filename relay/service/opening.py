@@ -8,10 +8,10 @@ same ids: so the relay refuses.
 from dataclasses import dataclass
 from typing import Protocol
 
+from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
 from deniable.relay.control import RelaySettings, decode_control
 from deniable.relay.fold import Start
 from deniable.relay.keys import RelayKeys
-from deniable.relay.recovery import NO_SETTINGS, Position
 from deniable.relay.service.errors import RelayError
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from deniable.protocol import wire
+from deniable.protocol.uploads.relay_position import Position
 from deniable.relay.fold import Fold, RelayBatch, Start
 from deniable.relay.keys import RelayKeys
-from deniable.relay.recovery import Ends, Position
+from deniable.relay.recovery import Ends
 from deniable.relay.service.errors import RelayError
 from deniable.relay.service.outcomes import OutcomeRecord
 

@@ -1,10 +1,14 @@
 """Which control records a relay appends to a partition, and when. Clocks are arguments.
 
-A marker ends a batch that has waited for `idle_seconds`, or that a window's end makes due. Settings are
+A marker ends a batch that has waited for `idle_seconds`, or that a window's end makes due: that of a window
+with reports, and that of one that workers keep open until relays have sent all. Settings are
 appended to a log that has none, or older ones; and those in force again, before retention could delete them.
 Whatever two relays append at once is harmless (see `control`).
 """
 
+from collections.abc import Sequence
+
+from deniable.protocol.marker import closes_between
 from deniable.protocol.uploads.frame import RESTATE_SECONDS
 from deniable.relay.control import RelaySettings, encode_marker, encode_settings
 from deniable.relay.fold import Fold
@@ -23,9 +27,17 @@ class Pulse:
     own : settings of the collection file.
     keys : of the relays.
     idle_seconds : see the collection file.
+    rhythms : window_seconds and grace_seconds of the collections, as workers have them.
     """
 
-    def __init__(self, own: RelaySettings, keys: RelayKeys, idle_seconds: float) -> None:
+    def __init__(
+        self,
+        own: RelaySettings,
+        keys: RelayKeys,
+        idle_seconds: float,
+        rhythms: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self._rhythms = rhythms
         self._own, self._keys = own, keys
         self._idle_seconds = idle_seconds
         self._batch_since: float | None = None
@@ -80,7 +92,10 @@ class Pulse:
     def _is_over(self, fold: Fold, now: float, now_ms: float) -> bool:
         if now < self._next_marker:
             return False
+        over_ms = int(now_ms) - CLOSED_MILLISECONDS
         closes_ms = fold.windows.next_close_ms()
-        if closes_ms is not None and now_ms > closes_ms + CLOSED_MILLISECONDS:
+        if closes_ms is not None and over_ms > closes_ms:
+            return True
+        if closes_between(self._rhythms, fold.watermark_ms, over_ms):
             return True
         return self._batch_since is not None and now - self._batch_since >= self._idle_seconds

@@ -63,6 +63,7 @@ class RelayConfig:
     report_partitions : of `reports`.
     settings : of the collection file.
     idle_seconds : see the collection file.
+    rhythms : window_seconds and grace_seconds of the collections.
     names : of the collections, by fingerprint.
     shuffles : of collections whose shuffled reports have an epsilon, by fingerprint.
     """
@@ -75,6 +76,7 @@ class RelayConfig:
     report_partitions: int
     settings: RelaySettings
     idle_seconds: float
+    rhythms: Sequence[tuple[int, int]]
     names: Mapping[int, str]
     shuffles: Mapping[int, HonestShuffle] = field(default_factory=dict)
 
@@ -221,7 +223,9 @@ class RelayService:
             config.report_partitions,
         )
         _log.info("partition opened", partition=partition, offset=opening.start.offset, end=opening.end)
-        return Work(relay, Pulse(config.settings, self._keys, config.idle_seconds), opening.after, -1)
+        return Work(
+            relay, Pulse(config.settings, self._keys, config.idle_seconds, config.rhythms), opening.after, -1
+        )
 
     async def _take(
         self, group: RelayGroup, delivery: PackDelivery, work: Work, records: Sequence[UploadRecord]

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from deniable.protocol import wire
 from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
 from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
 from deniable.relay import control
 from deniable.relay.control import Intake, decode_control, encode_marker, encode_settings
 from deniable.relay.fold import Fold, Start
-from deniable.relay.recovery import NO_SETTINGS, Position
 from tests.support.messages import PinMessages
 from tests.support.needed import but_for
 from tests.support.relay.logs import (

@@ -58,39 +58,39 @@ def packs_of(run: Run, terms: Mapping[int, Terms], partition: int, partitions: i
     return RunPacks(run, columns, windows, fits)
 
 
-def stretches(packs: RunPacks, watermarks_ms: Integers, ends_ms: Integers) -> Iterator[tuple[int, int]]:
+def stretches(packs: RunPacks, closed_ms: Integers, ends_ms: Integers) -> Iterator[tuple[int, int]]:
     """Bounds of stretches of the run within which no window closes or dies.
 
     Parameters
     ----------
     packs : of the run.
-    watermarks_ms : int64 (n,), the highest append time up to each record.
+    closed_ms : int64 (n,), until when windows are closed at each record, ascending.
     ends_ms : when windows of the ledger close or die; those of the packs' own windows are added.
     """
-    first_ms, last_ms = watermarks_ms[0], watermarks_ms[-1]
+    first_ms, last_ms = closed_ms[0], closed_ms[-1]
     ends = np.concatenate((ends_ms, packs.windows.closes_ms, packs.windows.dies_ms))
     passed = np.unique(ends[(ends >= first_ms) & (ends < last_ms)])
-    # A window has ended for the records whose watermark lies beyond its end.
-    bounds = [0, *watermarks_ms.searchsorted(passed, "right").tolist(), len(watermarks_ms)]
+    # A window has ended for the records for which windows are closed beyond its end.
+    bounds = [0, *closed_ms.searchsorted(passed, "right").tolist(), len(closed_ms)]
     return ((first, end) for first, end in pairwise(bounds) if first < end)
 
 
 def good_packs(
-    packs: RunPacks, watermarks_ms: Integers, first: int, end: int, seen: Mapping[Window, PackIds]
+    packs: RunPacks, closed_ms: Integers, first: int, end: int, seen: Mapping[Window, PackIds]
 ) -> Integers:
     """Numbers of the good packs of a stretch, in no particular order.
 
     Parameters
     ----------
     packs : of the run.
-    watermarks_ms : see `stretches`.
+    closed_ms : see `stretches`.
     first, end : bounds of the stretch.
     seen : ids counted before it, by window.
     """
     columns, windows = packs.columns, packs.windows
     begin, stop = columns.numbers.searchsorted((first, end)).tolist()
     heads, of_pack = columns.heads[begin:stop], windows.of_pack[begin:stop]
-    in_time = watermarks_ms[columns.numbers[begin:stop]] <= windows.closes_ms[of_pack]
+    in_time = closed_ms[columns.numbers[begin:stop]] <= windows.closes_ms[of_pack]
     order = _by_window_and_id(of_pack, heads["low"])
     fits, of_pack, low = (packs.fits[begin:stop] & in_time)[order], of_pack[order], heads["low"][order]
     twins = np.flatnonzero((low[1:] == low[:-1]) & (of_pack[1:] == of_pack[:-1]))

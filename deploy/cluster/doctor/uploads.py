@@ -15,9 +15,9 @@ from deniable.config.checks import ANY_ORIGIN, origin_sent
 from deniable.config.relay_secret import relay_secret
 from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deniable.protocol.secrets.secret import SecretError
+from deniable.protocol.uploads.relay_position import Position
 from deniable.relay.control import ControlError, decode_control, is_control
 from deniable.relay.keys import RelayKeys
-from deniable.relay.recovery import Position
 
 Bounds = Mapping[int, tuple[int, int]]
 OTHER_SECRET = "restore it from a copy: all relays have the same one"  # noqa: S105 - a sentence

@@ -3,7 +3,7 @@
 from deniable.cluster.reading.partition_reader import KafkaRecord
 from deniable.deploy.query.inspection.rows import Fields, Inspection
 from deniable.protocol import wire
-from deniable.protocol.marker import MARKER
+from deniable.protocol.marker import is_marker
 
 #: Names of mechanisms by their number in a pack's header, which those with rows of bits share.
 MECHANISMS = {
@@ -19,7 +19,7 @@ MECHANISMS = {
 
 def pack_record(inspection: Inspection, record: KafkaRecord) -> Fields:
     """Decode a record of `reports`; WireError if it is neither a pack nor a marker."""
-    if record.value == MARKER:
+    if is_marker(record.value):
         return {"kind": "marker"}
     pack = wire.decode(record.value)
     shown: Fields = {

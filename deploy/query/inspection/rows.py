@@ -95,7 +95,13 @@ def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
             published = row_values.decode_published(value)
             return {"revision": published.revision, "final": published.final, "packs": published.packs}
         case row_keys.TermsKey():
-            terms = msgspec.to_builtins(row_values.decode_terms(value))
+            held = row_values.decode_terms(value)
+            if held.closing:
+                return {
+                    "relays_sent_until": instant(held.closing.sent_ms),
+                    "wait_seconds": held.closing.wait_ms // 1000,
+                }
+            terms = msgspec.to_builtins(held)
             return {name: terms[name] for name in ("since", "until", "window_seconds", "spans")}
         case row_keys.KnownTextsKey():
             known = decode_known_texts(value)
@@ -120,5 +126,6 @@ def _progress(progress: row_values.LedgerProgress) -> Fields:
     return {
         "position": progress.position,
         "watermark": instant(progress.watermark_ms),
+        "closed_until": instant(progress.closed_until_ms),
         "whole_from": progress.whole_from,
     }

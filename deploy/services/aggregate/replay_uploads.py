@@ -10,6 +10,7 @@ from kafka import TopicPartition
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger.acceptance import Rejection
 from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.ledger.terms import terms_at
 from deniable.aggregator.maintenance.ledger_reader import ledger_rows, reader_of, terms_in
 from deniable.aggregator.maintenance.replay import ReplayError
 from deniable.cluster.connection.coordinator import patiently
@@ -100,8 +101,9 @@ async def _judged(deployment: Deployment, recount: UploadRecount) -> PackJudge:
     judge = PackJudge(recount)
     for source in range(deployment.topics.partitions):
         terms = terms_in(await ledger_rows(deployment, source))
-        ledger = Ledger(source, deployment.topics.partitions, terms)
         async with reader_of(deployment, source) as reader:
+            terms = terms_at(terms, await reader.start_offset())
+            ledger = Ledger(source, deployment.topics.partitions, terms)
             async for record in reader.until_end():
                 value = record.value or b""
                 outcome = ledger.apply(record.offset, record.timestamp, value)

@@ -46,6 +46,7 @@ def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
         report_partitions=topics.partitions,
         settings=settings,
         idle_seconds=section.idle_seconds,
+        rhythms=tuple((each.window_seconds, each.grace_seconds) for each in configuration.collections),
         names={each.fingerprint: each.name for each in configuration.collections},
         shuffles=_shuffles(configuration.allowances, section.forged_share),
     )

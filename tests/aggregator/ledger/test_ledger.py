@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from deniable.aggregator.ledger import pack_ids, row_keys, row_values
 from deniable.aggregator.ledger.ledger import Ledger, Refusal
+from deniable.aggregator.partition.checkpoint import progress_of
 from deniable.protocol import wire
-from deniable.protocol.marker import MARKER
+from deniable.protocol.marker import MARKER, RelaysSent
 from tests.support.aggregator.builders import (
     FRUIT,
     PLACE,
@@ -22,6 +23,7 @@ from tests.support.aggregator.builders import (
     progress_row,
     record_of,
     tallies_of,
+    waiting_ledger,
 )
 from tests.support.aggregator.ledger_model import Event, Model, check_equal
 from tests.support.messages import PinMessages
@@ -50,6 +52,12 @@ def packs(draw: st.DrawFn, now: int) -> wire.Pack:
     return pack_of(collection, window, number, reports, cohort, draw(st.sampled_from([0, 0, 0, 0, 1])))
 
 
+def relays_sent(now_ms: int) -> st.SearchStrategy[RelaysSent]:
+    """What relays' markers say: copies, ones out of order, and relays that are behind or stand still."""
+    sent_ms = st.sampled_from([0, now_ms - 20_000, now_ms - 5000, now_ms, now_ms + 1])
+    return st.builds(RelaysSent, st.integers(1, 6), sent_ms, st.sampled_from([0, 5000, 60_000]))
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
     events, now_ms = [], T0 * 1000
@@ -57,14 +65,15 @@ def logs(draw: st.DrawFn) -> list[Event]:
         now_ms += step
         pack = draw(st.none() | packs(now_ms // 1000) | packs(now_ms // 1000))
         other = draw(st.sampled_from([MARKER, b"no pack", MARKER + b"\0", MARKER[:-1]]))
-        events.append(Event(now_ms, pack, other))
+        relays = draw(st.none() | relays_sent(now_ms)) if pack is None else None
+        events.append(Event(now_ms, pack, other, relays))
     return events
 
 
 @pytest.mark.slow
 @given(logs())
 def test_ledger_equals_a_plain_dictionary_after_every_record(log: list[Event]) -> None:
-    ledger, model = new_ledger(), Model()
+    ledger, model = waiting_ledger(), Model()
     for offset, event in enumerate(log):
         ledger.apply(offset, event.append_ms, event.record)
         model.apply(event)
@@ -91,15 +100,13 @@ class Stores:
             _put(self.state, key, value)
         for changed, value in ledger.drain_unpublished().rows() if publish else []:
             _put(self.counts, row_keys.encode_key(changed), value)
-        self.state[b"P"] = progress_row(ledger.position, ledger.watermark_ms)
+        self.state[b"P"] = row_values.encode_progress(progress_of(ledger))
         assert (ledger.drain().records(), ledger.has_dead()) == ([], False)
         assert not publish or ledger.drain_unpublished().records() == []
 
     def restored(self) -> Ledger:
         """From the rows in any order: here, the newest first."""
-        ledger = new_ledger()
-        ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
-        return ledger
+        return waiting_ledger([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
 
 
 def _put(store: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
@@ -110,14 +117,15 @@ def _put(store: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
 
 
 def all_of(ledger: Ledger) -> tuple[object, ...]:
-    return ledger.position, ledger.watermark_ms, tallies_of(ledger), ledger.counts.rejected, ids_of(ledger)
+    times = ledger.watermark_ms, ledger.closed_until_ms, ledger.closing
+    return ledger.position, times, tallies_of(ledger), ledger.counts.rejected, ids_of(ledger)
 
 
 @pytest.mark.slow
 @given(logs(), st.data())
 def test_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObject) -> None:
     """Repeatedly discarding and restoring a ledger does not change its result."""
-    steady, restarted = new_ledger(), new_ledger()
+    steady, restarted = waiting_ledger(), waiting_ledger()
     steady_stores, stores = Stores(), Stores()
     for offset, event in enumerate(log):
         for ledger in (steady, restarted):
@@ -141,7 +149,7 @@ def test_restart_at_any_point_changes_nothing(log: list[Event], data: st.DataObj
 @given(logs())
 def test_unstored_packs_are_counted_again(log: list[Event]) -> None:
     """Rule 3: after a failed store, the ledger is discarded and continues from the stored position."""
-    ledger, stores, half = new_ledger(), Stores(), len(log) // 2
+    ledger, stores, half = waiting_ledger(), Stores(), len(log) // 2
     for offset, event in enumerate(log):
         if offset == half:
             stores.take(ledger)

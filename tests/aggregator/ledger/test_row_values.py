@@ -74,7 +74,7 @@ def test_largest_page_stays_below_one_mebibyte() -> None:
 
 @given(offsets, offsets, offsets)
 def test_progress_roundtrips(position: int, watermark_ms: int, whole_from: int) -> None:
-    progress = LedgerProgress(position, watermark_ms, whole_from)
+    progress = LedgerProgress(position, watermark_ms, watermark_ms, whole_from)
     assert row_values.decode_progress(row_values.encode_progress(progress)) == progress
 
 
@@ -113,7 +113,7 @@ DECODERS = [
 ]
 GOOD = [
     row_values.encode_counters(CounterPage(3, 1, np.array([1, 2], dtype=np.int64))),
-    row_values.encode_progress(LedgerProgress(1, 2, 3)),
+    row_values.encode_progress(LedgerProgress(1, 2, 2, 3)),
     row_values.encode_rejected(7),
     row_values.encode_published(Published(1, True)),
 ]
@@ -149,7 +149,7 @@ def test_messages(pin_messages: PinMessages) -> None:
     counters = row_values.encode_counters(CounterPage(1, 1, np.array([300, 1])))
     terms = row_values.encode_terms(Terms("a", 1, 4, 1, 10, 0, (WindowTerms(0, 1, 1, 1),)))
     keys = [b"C", b"I" + bytes(5), b"R" + bytes(3), b"R" + bytes(16) + b"\xff", b"OO"]
-    names = ["position", "watermark_ms", "whole_from"]
+    names = ["position", "watermark_ms", "closed_until_ms", "whole_from"]
 
     def progress(name: str) -> object:
         return row_values.decode_progress(row_values.encode_progress(LedgerProgress(**{name: -1})))

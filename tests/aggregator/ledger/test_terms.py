@@ -12,6 +12,7 @@ from deniable.aggregator.ledger.acceptance import Rejection
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.terms import Terms, WindowTerms, terms_of, untouched_window
 from deniable.aggregator.ledger.terms_update import changed_terms, check_revision
+from deniable.aggregator.partition.checkpoint import progress_of
 from deniable.estimators.collection import Collection
 from deniable.protocol.wire import EARLY_SECONDS, Pack
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, record_of
@@ -27,7 +28,7 @@ def with_file(**fields: int) -> dict[int, Collection]:
 
 def reopened(ledger: Ledger, collections: dict[int, Collection], revision: int) -> Ledger:
     """The ledger as opened by the next worker with another file: same counts, terms and progress."""
-    progress = row_values.encode_progress(row_values.LedgerProgress(ledger.position, ledger.watermark_ms))
+    progress = row_values.encode_progress(progress_of(ledger))
     after = Ledger(0, PARTITIONS)
     after.restore(
         [

@@ -154,7 +154,7 @@ def final_difference(reports: int = 0, packs: int = 0, watermark_ms: int = 0, st
             key = row_keys.with_source(row_keys.encode_key(row), number)
             estimator.take(key, value)
             merged.apply(key, value)
-    merged.progress[2] = row_values.LedgerProgress(1, watermark_ms)
+    merged.progress[2] = row_values.LedgerProgress(1, watermark_ms, watermark_ms)
     estimates = estimator.estimate_window(WINDOW, final=True)
     assert estimates is not None
     [record] = estimates.records

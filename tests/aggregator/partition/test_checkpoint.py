@@ -65,7 +65,7 @@ def test_moved_ledger_publishes_its_position() -> None:
     ledger = settled()
     ledger.pass_over(9, NOW_MS)
     (shown,) = moved(ledger, TOPICS)
-    assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, T0 + 301)
+    assert row_values.decode_progress(shown.value or b"") == row_values.LedgerProgress(9, 0, 0, T0 + 301)
 
 
 def test_rejection_with_the_name_of_a_collection_says_so() -> None:
@@ -90,7 +90,7 @@ def test_progress_follows_counts_wherever_some_may_be() -> None:
     assert len(HOMES) < PARTITIONS
     ledger = counted(record_of(), record_of(PLACE))
     records = compose(take(ledger, new_estimator(), publishes=True), TOPICS)
-    progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS))
+    progress = row_values.encode_progress(row_values.LedgerProgress(2, NOW_MS, NOW_MS))
     key = row_keys.with_source(b"P", 0)
     kinds = [record.key[:1] for record in records if record.topic == TOPICS.counts and record.key]
     assert kinds == [b"C", b"C", *[b"P"] * len(HOMES)]

@@ -130,6 +130,17 @@ def mixed(stage: Stage) -> None:
     wait_until(lambda: bool(stored.finals(servers, topics)))
 
 
+def uploads_away(seconds: float) -> PathFault:
+    """The broker is away for far longer than windows have grace, from any moment of a window on."""
+    return PathFault(
+        once(turns.stop_broker(seconds, seconds), 4, 9),
+        delivery_seconds=2,
+        rate=100,
+        is_away=True,
+        seconds=seconds + 25,
+    )
+
+
 RESTARTS = repeated(turns.end, least=8, most=14)
 ROLLS = repeated(turns.roll, least=2, most=4, enough=ROLL_SECONDS)
 KILL_BROKER = turns.stop_broker(0, 4)
@@ -192,34 +203,24 @@ FAULTS: Mapping[str, Fault] = {
     "mixed": Fault(mixed, malformed=0.05, stranger=True),
     "edge-kill-9": PathFault(repeated(turns.kill_edge, enough=4)),
     "edge-kill-before-answers": PathFault(repeated(turns.kill_edge_before_answers, most=2, enough=4)),
-    "relay-kill-9": PathFault(repeated(turns.kill_relay, most=8, enough=4), may_be_late=True),
-    "relay-kill-in-steps": PathFault(repeated(turns.kill_relay_at_step, enough=4), may_be_late=True),
+    "relay-kill-9": PathFault(repeated(turns.kill_relay, most=8, enough=4)),
+    "relay-kill-in-steps": PathFault(repeated(turns.kill_relay_at_step, enough=4)),
     "relay-kill-before-close": PathFault(
         repeated(turns.kill_relays_before_close, least=RECOVERY_SECONDS, most=RECOVERY_SECONDS), seconds=80.0
     ),
-    "relays-paused": PathFault(
-        repeated(turns.pause("relays", 9, may_take_all=True), enough=4), may_be_late=True
-    ),
+    "relays-paused": PathFault(repeated(turns.pause("relays", 9, may_take_all=True), enough=4)),
     "relays-both-on-each": PathFault(KILLS, relay_options=("--assigned", "4")),
     "edges-paused": PathFault(repeated(turns.pause("edges", 6), enough=4)),
-    "uploads-broker-paused": PathFault(repeated(turns.pause_broker(0.5, 8), enough=4), may_be_late=True),
-    "edge-and-relay-kill-9": PathFault(KILLS, may_be_late=True),
+    "uploads-broker-paused": PathFault(repeated(turns.pause_broker(0.5, 8), enough=4)),
+    "edge-and-relay-kill-9": PathFault(KILLS),
     "uploads-resent": PathFault(EDGE_KILLS, resent_later=True),
     "uploads-invalid-5": PathFault(EDGE_KILLS, rate=0, malformed=0.05),
     "uploads-invalid-50": PathFault(EDGE_KILLS, rate=0, malformed=0.5),
     "uploads-invalid-100": PathFault(EDGE_KILLS, rate=0, malformed=1.0),
     "bodies": PathFault(EDGE_KILLS, rude=12),
-    "uploads-broker-away": PathFault(
-        once(turns.stop_broker(20, 20), 4, 8), close_seconds=30, is_away=True, seconds=50.0
-    ),
-    "uploads-broker-away-5-min": PathFault(
-        once(turns.stop_broker(AWAY_SECONDS, AWAY_SECONDS), 4, 8),
-        close_seconds=320,
-        rate=50,
-        is_away=True,
-        seconds=360.0,
-        seeds=1,
-    ),
+    "uploads-broker-away-30-s": uploads_away(30),
+    "uploads-broker-away-100-s": uploads_away(100),
+    "uploads-broker-away-5-min": uploads_away(AWAY_SECONDS),
     "partial-partition": ClusterFault(once(cluster_turns.isolate_leader(30), 5, 10)),
     "slow-replica": ClusterFault(once(cluster_turns.slow_replica(45), 5, 10), seconds=75.0),
     "leader-paused": ClusterFault(repeated(cluster_turns.pause_leader(15), least=5, most=8, enough=25)),
@@ -234,7 +235,6 @@ FAULTS: Mapping[str, Fault] = {
         malformed=0.1,
         rude=4,
         resent_later=True,
-        may_be_late=True,
         seconds=15.0,
     ),
 }

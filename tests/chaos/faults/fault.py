@@ -52,8 +52,7 @@ class PathFault(Fault):
     rude : number of clients that send slow, cut and enormous requests.
     resent_later : whether resent uploads come up to three windows later, beyond the close of theirs.
     close_seconds : time after a window's end in which relays take its uploads.
-    delivery_seconds : of the collection file; packs that come later than that after the close are too late.
-    may_be_late : whether packs may come too late for the workers: it keeps relays from sending for longer.
+    delivery_seconds : of the collection file: workers' grace is longer than relays' by it.
     is_away : whether the broker is away for so long that edges must answer 503.
     relay_options : of each relay; see `tests.chaos.processes.child`.
     """
@@ -65,7 +64,6 @@ class PathFault(Fault):
     resent_later: bool = False
     close_seconds: int = 4
     delivery_seconds: int = RelaySection().delivery_seconds
-    may_be_late: bool = False
     is_away: bool = False
     relay_options: Sequence[str] = ()
 

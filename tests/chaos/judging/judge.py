@@ -19,6 +19,8 @@ HEADER = struct.Struct("<4sBBHQQII16sI")
 CHECKED_BYTES = 48
 MOST_BYTES = 1_000_000
 EARLY_SECONDS = 300
+MARKER_BYTES = 5  # of a marker that says nothing of relays
+WAITING = struct.Struct("<Qqq")
 LAST_SECOND = 253_402_300_799
 
 #: Reasons that are counted by window, and expire with it.
@@ -57,12 +59,21 @@ class Judge:
         self.late: dict[bytes, tuple[Cell, bytes]] = {}  # packs that came too late, by id
         self.records = 0
         self._packs: Counter[tuple[int, int]] = Counter()  # by fingerprint and window start
-        self._newest_ms = 0
+        self._newest_ms = self._closed_ms = self._number = 0
+        self._waiting = [0, 0]  # until when relays have sent, and how long windows wait for that at most
 
     def take(self, append_ms: int, value: bytes | None, offset: int = 0) -> None:
         """Judge the next record; `append_ms` is its append time, unix milliseconds."""
         self._newest_ms = max(self._newest_ms, append_ms)
-        if value == MARKER:
+        is_marker = value is not None and value.startswith(MARKER)
+        if is_marker and len(value) > MARKER_BYTES:
+            number, *waiting = WAITING.unpack_from(value, MARKER_BYTES)
+            if number > self._number:  # copies, and those of former owners, are not heeded
+                self._number, self._waiting = number, waiting
+        sent_ms, wait_ms = self._waiting
+        closed_ms = max(min(self._newest_ms, sent_ms), self._newest_ms - wait_ms)
+        self._closed_ms = max(self._closed_ms, closed_ms)
+        if is_marker:
             return
         self.records += 1
         reason = self._fault_of_bytes(value)
@@ -90,7 +101,7 @@ class Judge:
         if collection is None or not window:
             return False
         closes = window + collection.window_seconds + collection.grace_seconds
-        return self._newest_ms > (closes + collection.retention_seconds) * 1000
+        return self._closed_ms > (closes + collection.retention_seconds) * 1000
 
     def _fault_of_bytes(self, value: bytes | None) -> str:
         if value is not None and len(value) > MOST_BYTES:
@@ -126,7 +137,7 @@ class Judge:
         if window * 1000 > append_ms + EARLY_SECONDS * 1000:
             return "too_early"
         closes = window + collection.window_seconds + collection.grace_seconds
-        if self._newest_ms > closes * 1000:
+        if self._closed_ms > closes * 1000:
             return "too_late"
         if pack_id in self.ids:
             return "duplicate"

@@ -14,6 +14,7 @@ from tests.chaos.judging.recount import Counted, Recount
 from tests.chaos.judging.uploads import Uploaded
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.load.drafts import Draft
+from tests.chaos.load.packs import MARKER
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,8 @@ class PathVerdict(Verdict):
     twice : how often an upload was counted too often, and counts that no upload explains.
     bits_off : sum of differences between the bits of accepted uploads and those counted or late.
     outcomes_off : difference between `rejected-uploads` and the recount of `uploads`, in reports.
-    latest_pack : longest time in seconds from a window's close at the relays to the append of a pack of it;
-        beyond `delivery_seconds` it is too late for the workers.
-    overdue : reports that workers rejected as too late, unless the fault allows that.
+    latest_pack : longest time in seconds from a window's close at the relays to the append of a pack of it.
+    overdue : reports that workers rejected as too late, although relays had taken their uploads.
     misanswered : requests with another status than the documented one, or 503 without Retry-After; invalid
         uploads that were taken, too.
     unavailable : requests of good clients that were answered 503.
@@ -132,6 +132,8 @@ def latest_pack(
     """Return `PathVerdict.latest_pack` of the topic `reports`, 0 if all packs came before the close."""
     latest, known = 0.0, set()
     for _, record in records:
+        if record.value.startswith(MARKER):
+            continue
         *_, fingerprint, window, _, _, pack_id, _ = HEADER.unpack_from(record.value)
         if pack_id not in known:
             known.add(pack_id)

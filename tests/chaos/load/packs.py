@@ -18,7 +18,7 @@ from deniable.estimators.mechanisms.krr import KRR
 
 CHECKED = struct.Struct("<4sBBHQQII16s")
 CHECKSUM = struct.Struct("<I")
-MARKER = b"DNBM\x01"  # of workers: a time, and nothing to count
+MARKER = b"DNBM"  # how markers of workers begin: nothing to count
 REPORTS = 20
 PAYLOADS = 64  # created beforehand, so a pack takes microseconds
 

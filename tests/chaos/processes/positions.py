@@ -22,7 +22,7 @@ def log_ends(configuration: Configuration) -> dict[int, int]:
             consumer.seek(source, max(found[source], last[source] - MOST_MARKERS))
         while any(consumer.position(source) < last[source] for source in sources):
             for source, records in consumer.poll(100).items():
-                packs = [each.offset for each in records if each.value != MARKER]
+                packs = [each.offset for each in records if not (each.value or b"").startswith(MARKER)]
                 found[source] = max(found[source], *(offset + 1 for offset in packs[-1:]), 0)
     return {source.partition: found[source] for source in sources}
 

@@ -105,7 +105,7 @@ class PathScene(Scene):
             | {name: sum(getattr(sender, name) for sender in self.senders) for name in OF_SENDERS}
             | {"late_reports": late_reports(packs)},
             misanswered=self.misanswered().total(),
-            overdue=0 if fault.may_be_late else late_reports(packs),
+            overdue=late_reports(packs),
             latest_pack=round(latest_pack(records, known, fault.close_seconds), 1),
         )
         return replace(verdict, unshown=self._unshown(verdict))
@@ -113,7 +113,7 @@ class PathScene(Scene):
     def _unshown(self, verdict: PathVerdict) -> int:
         fault = self.fault
         has_good, has_bad = fault.malformed < 1, bool(fault.malformed or fault.rude)
-        is_counted = verdict.counted >= LEAST_COUNTED * verdict.told or fault.is_away or fault.may_be_late
+        is_counted = verdict.counted >= LEAST_COUNTED * verdict.told or fault.is_away
         return sum(
             (
                 has_good and verdict.told < LEAST_TOLD,

@@ -79,7 +79,7 @@ def _ledger_rows(source: int) -> list[tuple[bytes, bytes]]:
         (row_keys.SingleKey.GENESIS, row_values.encode_genesis(row_values.Genesis(bytes(16), PARTITIONS))),
         (
             row_keys.SingleKey.PROGRESS,
-            row_values.encode_progress(row_values.LedgerProgress(9, T0 * 1000, T0 * 1000 + 60_000)),
+            row_values.encode_progress(row_values.LedgerProgress(9, T0 * 1000, T0 * 1000, T0 + 60)),
         ),
     ]
     return [(row_keys.encode_key(key), value) for key, value in stored]

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
 from deniable.relay.control import encode_settings
 from deniable.relay.fold import Start
-from deniable.relay.recovery import NO_SETTINGS, Position
 from deniable.relay.service.opening import Opening, open_partition
 from tests.support.messages import PinMessages
 from tests.support.relay.logs import KEYS, LONG, OTHER_KEYS, PARTITION, SHORT, settings_of

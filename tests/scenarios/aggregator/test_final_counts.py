@@ -50,7 +50,8 @@ def count(
 def close(estimator: Estimator, whole_from: int = 0, start: int = T0) -> None:
     """Let every partition be closed beyond this window's grace."""
     for source in range(PARTITIONS):
-        progress = row_values.LedgerProgress(1, PLACE.closes_at(start) * 1000 + 1, whole_from)
+        closed_ms = PLACE.closes_at(start) * 1000 + 1
+        progress = row_values.LedgerProgress(1, closed_ms, closed_ms, whole_from)
         estimator.take(row_keys.with_source(b"P", source), row_values.encode_progress(progress))
 
 

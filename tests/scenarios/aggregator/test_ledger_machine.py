@@ -18,6 +18,7 @@ from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.partition.checkpoint import compose, take
 from deniable.protocol import wire
+from deniable.protocol.marker import RelaysSent
 from tests.support.aggregator.builders import (
     FRUIT,
     PLACE,
@@ -25,8 +26,8 @@ from tests.support.aggregator.builders import (
     TOPICS,
     LogRecord,
     new_estimator,
-    new_ledger,
     pack_of,
+    waiting_ledger,
 )
 from tests.support.aggregator.ledger_model import Event, Model, check_equal
 
@@ -92,6 +93,12 @@ class Machine(RuleBasedStateMachine):
         """Clocks of brokers may differ slightly."""
         self.now_ms += milliseconds
 
+    @rule(number=st.integers(1, 20), behind_ms=st.sampled_from([0, 5000, 60_000]), waits=st.booleans())
+    def relays(self, number: int, behind_ms: int, waits: bool) -> None:
+        """An owner says how far relays have sent; or a former one, or a copy, what was true before."""
+        sent = RelaysSent(number, self.now_ms - behind_ms, 30_000 * waits)
+        self.log.append(Event(self.now_ms, None, relays=sent))
+
     @rule()
     def close_window(self) -> None:
         """Every window so far has expired by the next record."""
@@ -101,8 +108,7 @@ class Machine(RuleBasedStateMachine):
     def rebalance(self, worker: int) -> None:
         """A worker opens the ledger; the previous owner does not notice."""
         self.epoch += 1
-        ledger = new_ledger()
-        ledger.restore([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
+        ledger = waiting_ledger([(row_keys.decode_key(key), self.state[key]) for key in reversed(self.state)])
         self.owners[worker] = (self.epoch, ledger)
 
     @rule(worker=WORKER)
@@ -149,16 +155,15 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_stored_is_what_the_log_says(self) -> None:
-        ledger = new_ledger()
-        ledger.restore([(row_keys.decode_key(key), value) for key, value in self.state.items()])
+        ledger = waiting_ledger([(row_keys.decode_key(key), value) for key, value in self.state.items()])
         check_equal(ledger, self.model(ledger.position))
 
     @invariant()
     def no_row_of_ids_outlives_its_window(self) -> None:
-        watermark_ms = self.model(self.position()).watermark_ms
+        closed_ms = self.model(self.position()).closed_ms
         for key in map(row_keys.decode_key, self.state):
             if isinstance(key, row_keys.IdsKey):
-                assert watermark_ms <= (key.window_start + 10 + 5) * 1000
+                assert closed_ms <= (key.window_start + 10 + 5) * 1000
 
     @invariant()
     def what_is_published_is_what_the_log_said(self) -> None:

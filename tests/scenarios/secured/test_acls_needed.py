@@ -26,7 +26,7 @@ from deniable.deploy.cluster.topics.published import compared
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.producers.transport.connection import connect
-from deniable.relay.recovery import NO_SETTINGS, Position
+from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
 from deniable.relay.service.group import RelayGroup
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment

@@ -18,7 +18,7 @@ from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.counting.bit_counting import add_pack
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.outcomes import Headers
-from deniable.aggregator.ledger.row_keys import Window
+from deniable.aggregator.ledger.row_keys import Stored, Window
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.ledger.terms import terms_of
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
@@ -36,6 +36,7 @@ from deniable.protocol.topic_names import Topics
 
 T0 = 1_767_225_600  # a window start, unix seconds
 PARTITIONS = 4
+RELAYS_KEY = bytes(range(16))
 TOPICS = Topics("test-", PARTITIONS)
 CHANNEL = Rappor.from_probabilities(16, 2, 3, 0.25, 0.35, 0.65)
 FRUIT = Collection(
@@ -125,6 +126,15 @@ def new_ledger(partition: int = 0) -> Ledger:
     return ledger
 
 
+def waiting_ledger(rows: Sequence[Stored] = ()) -> Ledger:
+    """Open a ledger with these rows; an empty one heeds relays' markers with RELAYS_KEY."""
+    ledger = new_ledger()
+    ledger.restore(rows)
+    if not rows:
+        ledger.expect_relays(RELAYS_KEY)
+    return ledger
+
+
 def counts_of(collection: Collection, reports: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return the counts of one pack, int64 (width,)."""
     counts = np.zeros(collection.width, np.int64)
@@ -188,7 +198,7 @@ def estimate_due(estimator: Estimator) -> None:
 
 
 def progress_row(position: int = 0, watermark_ms: int = 0) -> bytes:
-    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms))
+    return row_values.encode_progress(row_values.LedgerProgress(position, watermark_ms, watermark_ms))
 
 
 @dataclass

@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.estimators.collection import Collection
 from deniable.protocol import wire
-from deniable.protocol.marker import MARKER
-from tests.support.aggregator.builders import COLLECTIONS, FRUIT, ids_of, tallies_of
+from deniable.protocol.marker import MARKER, RelaysSent, encode_relays
+from tests.support.aggregator.builders import COLLECTIONS, FRUIT, RELAYS_KEY, ids_of, tallies_of
 
 
 @dataclass(frozen=True)
 class Event:
-    """One record of the log, of a pack or of other bytes."""
+    """One record of the log: of a pack, a relays' marker, or other bytes."""
 
     append_ms: int
     pack: wire.Pack | None
     other: bytes = b"no pack"
+    relays: RelaysSent | None = None
 
     @property
     def record(self) -> bytes:
+        if self.relays:
+            return encode_relays(RELAYS_KEY, self.relays)
         return self.other if self.pack is None else wire.encode(self.pack)
 
 
@@ -27,16 +30,21 @@ class Model:
     """The rules of counting, applied literally to dictionaries that never forget."""
 
     def __init__(self) -> None:
-        self.watermark_ms = 0
+        self.watermark_ms = self.closed_ms = 0
+        self.relays = RelaysSent(0, 0, 0)
         self.tallies: dict[tuple[int, int, int], tuple[list[int], int, int]] = {}
         self.rejected: Counter[tuple[int, int, str]] = Counter()
         self.ids: dict[tuple[int, int], set[bytes]] = {}
 
     def apply(self, event: Event) -> None:
         self.watermark_ms = max(self.watermark_ms, event.append_ms)
+        if event.relays and event.relays.number > self.relays.number:
+            self.relays = event.relays
+        longest_ms = self.watermark_ms - self.relays.wait_ms
+        self.closed_ms = max(self.closed_ms, min(self.watermark_ms, self.relays.sent_ms), longest_ms)
         pack = event.pack
         if pack is None:
-            if event.other != MARKER:
+            if event.other != MARKER and not event.relays:
                 self.rejected[0, 0, "malformed"] += 1
             return
         collection, window = COLLECTIONS[pack.fingerprint], (pack.fingerprint, pack.window_start)
@@ -47,7 +55,7 @@ class Model:
             reason, window = "misrouted", (pack.fingerprint, 0)
         elif pack.window_start * 1000 - event.append_ms > 300_000:
             reason, window = "too_early", (pack.fingerprint, 0)
-        elif not self.watermark_ms <= end_of_grace_ms:
+        elif not self.closed_ms <= end_of_grace_ms:
             reason, window = "too_late", (pack.fingerprint, 0)
         elif pack.pack_id in ids:
             reason = "duplicate"
@@ -73,15 +81,15 @@ class Model:
 
     def lives(self, window_start: int) -> bool:
         """Whether counts of a window are still stored; 0 means no window."""
-        return not window_start or self.watermark_ms <= (window_start + 10 + 5 + 20) * 1000
+        return not window_start or self.closed_ms <= (window_start + 10 + 5 + 20) * 1000
 
     def takes(self, window_start: int) -> bool:
         """Whether a window may still accept packs, so its ids are kept."""
-        return self.watermark_ms <= (window_start + 10 + 5) * 1000
+        return self.closed_ms <= (window_start + 10 + 5) * 1000
 
 
 def check_equal(ledger: Ledger, model: Model) -> None:
-    assert ledger.watermark_ms == model.watermark_ms
+    assert (ledger.watermark_ms, ledger.closed_until_ms) == (model.watermark_ms, model.closed_ms)
     assert tallies_of(ledger) == {key: t for key, t in model.tallies.items() if model.lives(key[1])}
     assert ledger.counts.rejected == {key: n for key, n in model.rejected.items() if model.lives(key[1])}
     assert ids_of(ledger) == {key: ids for key, ids in model.ids.items() if model.takes(key[1])}

@@ -7,11 +7,12 @@ from typing import Any
 from deniable.protocol import wire
 from deniable.protocol.secrets.secret import Secret
 from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.relay_position import Position
 from deniable.protocol.uploads.upload import Upload, UploadGroup, encode_upload
 from deniable.relay.control import Intake, RelaySettings, encode_marker, encode_settings
 from deniable.relay.fold import Fold, RelayBatch, Start
 from deniable.relay.keys import RelayKeys
-from deniable.relay.recovery import Ends, Position
+from deniable.relay.recovery import Ends
 
 KEYS = RelayKeys(Secret(bytes(range(32))))
 OTHER_KEYS = RelayKeys(Secret(bytes(32)))

@@ -26,8 +26,8 @@ from deniable.config.file import load
 from deniable.deploy.cluster.topics.setup import create
 from deniable.protocol import wire
 from deniable.protocol.uploads.frame import encode_frame
+from deniable.protocol.uploads.relay_position import Position
 from deniable.protocol.uploads.upload import Upload, decode_upload, encode_upload
-from deniable.relay.recovery import Position
 from deniable.relay.service.outcomes import Totals, decode_outcomes, totals
 from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until

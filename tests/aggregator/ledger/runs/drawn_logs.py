@@ -11,13 +11,14 @@ import msgspec
 from crc32c import crc32c
 from hypothesis import strategies as st
 
-from deniable.aggregator.ledger.terms import Terms, WindowTerms, terms_of
+from deniable.aggregator.ledger.terms import EVERY_COLLECTION, Terms, WindowTerms, closing_terms, terms_of
+from deniable.aggregator.ledger.window_ends import Closing
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.protocol import wire
-from deniable.protocol.marker import MARKER
-from tests.support.aggregator.builders import FRUIT, PLACE, T0, LogRecord, pack_of
+from deniable.protocol.marker import MARKER, RelaysSent, encode_relays
+from tests.support.aggregator.builders import FRUIT, PLACE, RELAYS_KEY, T0, LogRecord, pack_of
 
 #: All windows of `terms` close and die at multiples of this, and packs are too early from one on.
 EDGES_MS = 5000
@@ -56,6 +57,7 @@ KINDS = [
     "unknown",
     "misrouted",
     "marker",
+    *["relays' marker"] * 2,
 ]
 
 
@@ -64,6 +66,7 @@ def terms() -> dict[int, Terms]:
     found = {each.fingerprint: terms_of(each) for each in KNOWN}
     for fingerprint, spans in SPANS.items():
         found[fingerprint] = msgspec.structs.replace(found[fingerprint], spans=spans)
+    found[EVERY_COLLECTION] = closing_terms(Closing(RELAYS_KEY), 0)
     found[BERRY.fingerprint] = msgspec.structs.replace(found[BERRY.fingerprint], since=3, until=25)
     return found
 
@@ -98,6 +101,10 @@ def _value(
         return draw(st.sampled_from(before))
     if kind == "marker":
         return MARKER
+    if kind == "relays' marker":
+        sent_ms = (now - draw(st.sampled_from([0, 5, 15]))) * 1000
+        sent = RelaysSent(draw(st.integers(1, 9)), sent_ms, draw(st.sampled_from([0, 3000, 60_000])))
+        return encode_relays(draw(st.sampled_from([RELAYS_KEY, RELAYS_KEY, bytes(16)])), sent)
     collection = UNKNOWN if kind == "unknown" else draw(st.sampled_from(collections))
     record = wire.encode(_pack(draw, kind, collection, now))
     match kind:

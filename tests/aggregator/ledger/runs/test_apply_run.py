@@ -33,7 +33,8 @@ def everything(ledger: Ledger) -> tuple[object, ...]:
     dead, stored = set(changes.dead), stored_ids(changes.ids)
     published = {key: value for key, value in ledger.drain_unpublished().rows()}
     counted = (tallies_of(ledger), ledger.counts.rejected, ids_of(ledger), dict(ledger.counts.rows()))
-    return ledger.position, ledger.watermark_ms, counted, dead, stored, published, ledger.drain_refusals()
+    times = ledger.watermark_ms, ledger.closed_until_ms, ledger.closing
+    return ledger.position, times, counted, dead, stored, published, ledger.drain_refusals()
 
 
 def stored_ids(rows: Mapping[row_keys.IdsKey, bytes]) -> dict[row_keys.IdsKey, list[bytes]]:

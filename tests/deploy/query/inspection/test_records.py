@@ -130,7 +130,7 @@ ROWS: list[tuple[row_keys.Key, bytes, dict[str, object]]] = [
     ),
     (
         row_keys.SingleKey.PROGRESS,
-        row_values.encode_progress(row_values.LedgerProgress(11, TIME_MS, 60)),
+        row_values.encode_progress(row_values.LedgerProgress(11, TIME_MS, TIME_MS, 60)),
         {"kind": "progress", "position": 11, "watermark": "2026-01-01T00:00:00.123Z",
          "whole_from": 60},
     ),
@@ -338,13 +338,13 @@ def test_no_damaged_row_ends_the_command(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("unix_ms", [2**63 - 1, 10**15])
 def test_impossible_time_is_a_problem(unix_ms: int) -> None:
-    value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms, 0))
+    value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms))
     assert said("state", Stored(value, b"P"))["problem"] == "it cannot be decoded"
 
 
 @pytest.mark.parametrize("unix_ms", [-(2**63), -(10**15)])
 def test_a_time_before_all_times_is_a_problem(unix_ms: int) -> None:
-    value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms, 0))
+    value = row_values.encode_progress(row_values.LedgerProgress(0, unix_ms))
     assert said("state", Stored(value, b"P"))["problem"].startswith("progress must be in [0, ")
 
 
