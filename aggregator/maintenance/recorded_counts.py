@@ -7,7 +7,8 @@ from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.terms import Terms
 from deniable.aggregator.topics.transaction_batches import Outgoing
-from deniable.cluster.reading.partition_reader import RowReader
+from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader
+from deniable.protocol.topic_names import Topics
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,33 @@ async def recorded_counts(deployment: Deployment, sources: Iterable[int]) -> dic
 
     Raises
     ------
-    RowError if a row of theirs cannot be read; KafkaError; TimeoutError.
+    RowError if the newest row of a key of theirs cannot be read; KafkaError; TimeoutError.
     """
     found = {source: RecordedCounts(source) for source in sources}
     topics = deployment.topics
     for home in range(topics.partitions):
+        unreadable: dict[bytes, row_values.RowError] = {}  # by key, until a later row supersedes it
         async with RowReader(deployment.cluster, topics.counts, home) as reader:
             async for record in reader.until_end():
                 data = record.key or b""
                 if row_keys.is_foreign(data, topics.partitions):
                     continue
                 _, source = row_keys.split_source(data)
+                unreadable.pop(data, None)
                 try:
                     if source in found:
                         found[source].apply(home, data, record.value)
                 except row_values.RowError as error:
-                    raise row_values.RowError(
-                        f"offset {record.offset} of partition {home} of {topics.counts}: {error}. To count "
-                        f"under the terms of the collection file instead, delete that topic and run deniable "
-                        f"topics create"
-                    ) from error
+                    unreadable[data] = _with_place(error, record, topics)
+        for error in unreadable.values():
+            raise error
     return found
+
+
+def _with_place(error: row_values.RowError, record: KafkaRecord, topics: Topics) -> row_values.RowError:
+    named = row_values.RowError(
+        f"offset {record.offset} of partition {record.partition} of {topics.counts}: {error}. To count under "
+        f"the terms of the collection file instead, delete that topic and run deniable topics create"
+    )
+    named.__cause__ = error
+    return named

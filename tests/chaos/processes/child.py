@@ -1,4 +1,4 @@
-"""A process under test: a command of `deniable` with fault points, and perhaps a defect or a wrong clock.
+"""A process under test: a command of `deniable` with fault points, a defect, a wrong clock or newer rows.
 
 python -m tests.chaos.processes.child [OPTION ...] FOLDER COMMAND [ARGUMENT ...]
 
@@ -26,6 +26,7 @@ def aggregate(given: argparse.Namespace) -> None:
     from deniable.aggregator.ledger import pack_ids
     from tests.chaos.processes import worker_points
     from tests.chaos.processes.defects import DEFECTS
+    from tests.chaos.processes.row_versions import ROW_VERSIONS
 
     pack_ids.MERGED_ROWS = MERGED_ROWS
     worker_points.install(FaultPoints(given.folder, KafkaError))
@@ -33,6 +34,8 @@ def aggregate(given: argparse.Namespace) -> None:
         deliver_late(given.late)
     if given.defect:
         DEFECTS[given.defect]()
+    if given.rows:
+        ROW_VERSIONS[given.rows]()
 
 
 def relay(given: argparse.Namespace) -> None:
@@ -93,6 +96,7 @@ def deliver_late(seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--defect")
+    parser.add_argument("--rows")
     parser.add_argument("--clock", type=float, default=0.0)
     parser.add_argument("--late", type=float, default=0.0)
     parser.add_argument("--assigned", type=int, default=0)
