@@ -7,8 +7,7 @@ from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.terms import Terms
 from deniable.aggregator.topics.transaction_batches import Outgoing
-from deniable.cluster.reading.partition_reader import KafkaRecord, RowReader
-from deniable.protocol.topic_names import Topics
+from deniable.cluster.reading.partition_reader import RowReader
 
 
 @dataclass(frozen=True)
@@ -69,16 +68,17 @@ async def recorded_counts(deployment: Deployment, sources: Iterable[int]) -> dic
                     if source in found:
                         found[source].apply(home, data, record.value)
                 except row_values.RowError as error:
-                    unreadable[data] = _with_place(error, record, topics)
-        for error in unreadable.values():
-            raise error
+                    place = f"offset {record.offset} of partition {home} of {topics.counts}"
+                    unreadable[data] = _with_place(error, place)
+        for newest in unreadable.values():
+            raise newest
     return found
 
 
-def _with_place(error: row_values.RowError, record: KafkaRecord, topics: Topics) -> row_values.RowError:
+def _with_place(error: row_values.RowError, place: str) -> row_values.RowError:
     named = row_values.RowError(
-        f"offset {record.offset} of partition {record.partition} of {topics.counts}: {error}. To count under "
-        f"the terms of the collection file instead, delete that topic and run deniable topics create"
+        f"{place}: {error}. To count under the terms of the collection file instead, delete that topic and "
+        f"run deniable topics create"
     )
     named.__cause__ = error
     return named

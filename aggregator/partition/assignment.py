@@ -8,7 +8,8 @@ import structlog
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
-from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
+from deniable.aggregator.partition.fetching.record_source import RecordSource
+from deniable.aggregator.partition.owner import PartitionOwner
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.topics.markers import Markers

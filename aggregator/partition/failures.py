@@ -7,6 +7,7 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.estimators.errors import DeniableError, place_of
 
 
@@ -20,6 +21,41 @@ class RecordsLostError(DeniableError):
         )
         self.remedy = "Raise the topic's retention; to go on without them, run deniable replay --accept-loss"
         super().__init__(f"{self.what}. {self.remedy}")
+
+
+class LogReplacedError(DeniableError):
+    """The log has lost records that were counted; what it has in their place is not counted.
+
+    Parameters
+    ----------
+    partition : of `reports`.
+    what : the log has, or lacks.
+    """
+
+    def __init__(self, partition: int, what: str) -> None:
+        self.what = (
+            f"partition {partition} of the reports topic {what}: it has lost counted records, by an unclean "
+            f"election or a disk that was set back"
+        )
+        self.remedy = (
+            "If a broker still holds them, let it lead; to go on without them, run deniable replay "
+            "--accept-loss"
+        )
+        super().__init__(f"{self.what}. {self.remedy}")
+
+
+def ends_early(partition: int, position: int, end: int) -> LogReplacedError:
+    """Error for a log that ends before the counted position."""
+    return LogReplacedError(partition, f"ends at offset {end}, and was counted up to {position}")
+
+
+def holds_another(partition: int, counted: LastRecord, found: LastRecord) -> LogReplacedError:
+    """Error for a log that has another record than the one that was counted."""
+    return LogReplacedError(
+        partition,
+        f"has a record of epoch {found.epoch}, appended at {found.append_ms}, at offset {found.offset}, and "
+        f"counted was one of epoch {counted.epoch}, appended at {counted.append_ms}, at {counted.offset}",
+    )
 
 
 class RecordNotCountedError(Exception):

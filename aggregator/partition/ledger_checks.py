@@ -155,15 +155,6 @@ def log_was_recreated(topics: Topics) -> LedgerRefusedError:
     )
 
 
-def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> LedgerRefusedError:
-    """Error for a log that ends before the counted position."""
-    return LedgerRefusedError(
-        f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
-        f"{position} already: it has lost records, by an unclean election or a disk that was set back",
-        f"If a broker still holds them, let it lead, and start this worker again. {_begin_again(topics)}",
-    )
-
-
 @contextmanager
 def naming_partition(topics: Topics, partition: int) -> Iterator[None]:
     """Add the partition and the remedy to a RowError."""
