@@ -197,7 +197,7 @@ class LedgerStore:
             raise
         await producer.commit_transaction()
         if offset < self._end:
-            raise KafkaError(f"{self.topics.state} was deleted and recreated while this worker counted")
+            raise KafkaError(f"{self.topics.state} lost rows, or was recreated, while this worker counted")
         self._end = offset
         return append_ms
 

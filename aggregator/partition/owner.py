@@ -32,6 +32,7 @@ from deniable.aggregator.partition.failures import (
 from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.aggregator.partition.fetching.record_source import RecordSource
 from deniable.aggregator.partition.ledger_checks import (
+    RowsMissingError,
     check_partition,
     decoded,
     known_texts,
@@ -80,6 +81,7 @@ class PartitionOwner:
         self._end = 0  # of the log, when it was last asked for
         self._counted_at = 0.0
         self._last: LastRecord | None = None  # that was counted, if known
+        self._missing_since: float | None = None  # the ledger cannot be opened for lack of rows
         self._short_since: float | None = None  # brokers say that the log ends before the position
 
     def offer(self, run: Run) -> None:
@@ -116,6 +118,11 @@ class PartitionOwner:
                 await self._serve(store, stopping)
             except* (*STORE_ERRORS, RecordsLostError, LogReplacedError, RecordNotCountedError) as failure:
                 self.readiness.lost(failure.exceptions[0])
+            except* RowsMissingError as failure:
+                self._missing_since = self._missing_since or time.monotonic()
+                if time.monotonic() - self._missing_since > self.timing.cut:
+                    raise
+                self.readiness.lost(failure.exceptions[0])
             finally:
                 self._ledger = None
                 await store.close()
@@ -126,6 +133,7 @@ class PartitionOwner:
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         async with self._openings:
             ledger, estimator = await self._opened(store)
+        self._missing_since = None
         self._outcomes = PackOutcomes()
         self._counted_at = time.monotonic()
         self._publish_at = self._look_at = 0.0

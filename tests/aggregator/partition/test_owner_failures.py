@@ -16,6 +16,7 @@ from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition import owner as owner_module
 from deniable.aggregator.partition.assignment import Assignment
 from deniable.aggregator.partition.failures import RecordsLostError
+from deniable.aggregator.partition.ledger_checks import RowsMissingError
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.aggregator.partition.timing import PartitionTiming
 from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row, run_of
@@ -177,6 +178,28 @@ def test_log_that_stays_shorter_than_the_position_is_not_counted_until_it_is_who
             await running.until(lambda: running.owner.readiness.reason_not_ready is None)
 
     asyncio.run(run())
+
+
+def test_ledger_that_seems_to_miss_rows_is_read_again_for_a_while(broker: Broker) -> None:
+    """A broker that was replaced may say so; the worker ends only if it lasts."""
+
+    async def run(cut: float) -> None:
+        broker.group_offset = 2
+        running = Running(broker, replace(QUICK, cut=cut))
+        task = asyncio.create_task(running.owner.run(asyncio.Event()))
+        readiness = running.owner.readiness
+        await running.until(lambda: task.done() or "--rebuild" in str(readiness.reason_not_ready))
+        broker.group_offset = 0
+        await running.until(lambda: task.done() or readiness.reason_not_ready is None)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run(60))
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(run(-1))
+    (refusal,) = caught.value.exceptions
+    assert isinstance(refusal, RowsMissingError)
 
 
 def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> None:

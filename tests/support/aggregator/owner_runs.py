@@ -37,6 +37,7 @@ QUICK = PartitionTiming(
     publish=0.005,
     publish_behind=0.005,
     retry=0.005,
+    cut=0.02,
 )
 
 
