@@ -100,13 +100,13 @@ class Consumer(driver.Consumer):
         return int((await self.highwaters(source))[source])
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Discard all ledgers before the rebalance continues."""
+        """Suspend all ledgers before the rebalance continues: most partitions return."""
         self._chains.clear()
-        await self.app.owners.release()
+        self.app.owners.suspend()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Open the ledgers of the assigned partitions."""
+        """Open the ledgers of newly assigned partitions, and go on with those of the others."""
         self._chains.clear()
         await super().on_partitions_assigned(assigned, generation_id)
         topic = self.app.topics_of_deployment.reports

@@ -1,5 +1,7 @@
 """Failures by which a ledger is lost while its worker continues."""
 
+import asyncio
+
 from aiokafka.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -68,6 +70,17 @@ def uncounted(partition: int, offset: int, error: Exception) -> str:
         return f"partition {partition}: not enough memory to count the record at offset {offset}"
     defect = place_of(error)
     return f"partition {partition}: counting the record at offset {offset} failed by a defect, {defect}"
+
+
+def raise_if_cancelled() -> None:
+    """Raise CancelledError if this task's cancellation was swallowed.
+
+    A task group that unwinds from a failure swallows a cancellation (CPython before 3.13). The owner of a
+    revoked partition would then reopen its ledger and fence the rightful owner.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def why(error: BaseException) -> str:

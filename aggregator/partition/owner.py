@@ -27,6 +27,7 @@ from deniable.aggregator.partition.failures import (
     RecordsLostError,
     ends_early,
     holds_another,
+    raise_if_cancelled,
     uncounted,
 )
 from deniable.aggregator.partition.fetching.last_record import LastRecord
@@ -60,6 +61,7 @@ class PartitionOwner:
         timing: PartitionTiming = DEFAULT,
         openings: asyncio.Semaphore | None = None,
         ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
+        settled: asyncio.Event | None = None,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
@@ -70,6 +72,9 @@ class PartitionOwner:
         self.lost_windows = LostWindows(metrics)
         self.ask_to_close = ask_to_close
         self._openings = openings or asyncio.Semaphore(1)
+        self._settled = settled or asyncio.Event()
+        if settled is None:
+            self._settled.set()
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
         self._news = asyncio.Event()  # new counts, or what `_hurry` says
@@ -112,7 +117,7 @@ class PartitionOwner:
 
         On stopping, write a last checkpoint, so that the next owner has nothing to count again.
         """
-        while not stopping.is_set():
+        while await self._settled.wait() and not stopping.is_set():
             store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition, self.timing)
             try:
                 await self._serve(store, stopping)
@@ -126,7 +131,7 @@ class PartitionOwner:
             finally:
                 self._ledger = None
                 await store.close()
-            _raise_if_cancelled()
+            raise_if_cancelled()
             if not stopping.is_set():
                 await asyncio.sleep(self.timing.retry)
 
@@ -152,11 +157,13 @@ class PartitionOwner:
             last = stopping.is_set()
             while not last:
                 await self._rest(pause)
+                await self._settled.wait()
                 last = stopping.is_set()  # a checkpoint already on its way lacks the latest counts
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
-                async with asyncio.timeout(self.timing.stall):
-                    await self._rewind_if_stuck(ledger)
+                if self._settled.is_set():  # else this partition cannot be sought
+                    async with asyncio.timeout(self.timing.stall):
+                        await self._rewind_if_stuck(ledger)
                 took = time.monotonic() - started
                 shortest = self.timing.longest_pause if self._catches_up(ledger) else self.timing.checkpoint
                 pause = min(self.timing.longest_pause, max(shortest, took))
@@ -286,14 +293,3 @@ class PartitionOwner:
             await self.source.rewind(self.partition, ledger.position, self._last)
         else:
             chain.passed(ledger.position)
-
-
-def _raise_if_cancelled() -> None:
-    """Raise CancelledError if this task's cancellation was swallowed.
-
-    A task group that unwinds from a failure swallows a cancellation (CPython before 3.13). The owner of a
-    revoked partition would then reopen its ledger and fence the rightful owner.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError

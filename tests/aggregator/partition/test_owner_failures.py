@@ -4,11 +4,12 @@ import asyncio
 import gc
 import re
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, ProducerFenced
 from structlog.testing import capture_logs
 
 from deniable.aggregator.ledger.counting.tally import Tally
@@ -19,7 +20,15 @@ from deniable.aggregator.partition.failures import RecordsLostError
 from deniable.aggregator.partition.ledger_checks import RowsMissingError
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.aggregator.partition.timing import PartitionTiming
-from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row, run_of
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    DEPLOYMENT,
+    NOWHERE,
+    TOPICS,
+    progress_row,
+    record_of,
+    run_of,
+)
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
@@ -216,6 +225,44 @@ def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> No
 
             broker.while_asked_for_the_end = count
             await running.until(lambda: position(broker) == 2)
+
+    asyncio.run(run())
+
+
+def test_rebalance_keeps_the_ledger_of_a_partition_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored or opened during it: the partition may be another worker's by then."""
+    broker = served_from_memory(monkeypatch)
+    openings: list[bool] = []
+    broker.while_opening = lambda: openings.append(True)
+
+    async def run() -> None:
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), QUICK)
+
+        async def until(condition: Callable[[], bool]) -> None:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                while not condition():  # noqa: ASYNC110 (an owner has no event)
+                    await asyncio.sleep(0.001)
+
+        await owners.assign([0], broker)
+        await until(lambda: not owners.reasons_not_ready())
+        owners.suspend()
+        broker.current = None
+        stored, rewinds = len(broker.transactions), len(broker.rewinds)
+        await asyncio.sleep(0.05)
+        assert (len(broker.transactions), len(broker.rewinds), len(openings)) == (stored, rewinds, 1)
+        await owners.assign([0], broker)
+        await until(lambda: len(broker.rewinds) > rewinds)
+        assert len(openings) == 1
+        broker.failures.append(ProducerFenced())
+        broker.fetch(0)
+        owners.offer(0, run_of(0, NOW_MS, record_of(number=0)))
+        await until(lambda: not broker.failures)
+        owners.suspend()
+        await asyncio.sleep(0.05)
+        assert len(openings) == 1
+        await owners.assign([], broker)
+        await asyncio.sleep(0.05)
+        assert len(openings) == 1
 
     asyncio.run(run())
 
