@@ -17,6 +17,7 @@ from typing import Any
 from tests.support.processes import FaultPoints
 
 MERGED_ROWS = 4  # so rows of ids are merged several times within a window
+REWRITTEN_IDS = 16
 BATCH_LINES = 500  # so an input is many transactions
 
 
@@ -28,7 +29,7 @@ def aggregate(given: argparse.Namespace) -> None:
     from tests.chaos.processes.defects import DEFECTS
     from tests.chaos.processes.row_versions import ROW_VERSIONS
 
-    pack_ids.MERGED_ROWS = MERGED_ROWS
+    pack_ids.MERGED_ROWS, pack_ids.REWRITTEN_IDS = MERGED_ROWS, REWRITTEN_IDS
     worker_points.install(FaultPoints(given.folder, KafkaError))
     if given.late:
         deliver_late(given.late)
