@@ -41,6 +41,7 @@ def test_stopped_worker_has_left_and_another_goes_on(broker: str, topic_prefix: 
         stored = committed(configuration)
         assert all(stored[partition] >= counted[partition] for partition in counted)
         assert wait_until(lambda: len(other.positions()) == 4), workers.describe()
+        assert wait_until(lambda: other.ready), other.describe()
         assert other.says("ledger open") == opened + 2, other.describe()  # its own two it has kept
         assert stopped.says("Traceback") == stopped.says("error") == 0, workers.describe()
         load.stopped.set()
