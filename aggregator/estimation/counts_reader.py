@@ -1,4 +1,8 @@
-"""Reads a partition of `counts`, to which other programs may have written too."""
+"""Reads a partition of `counts`, to which other programs may have written too.
+
+Rule: only the newest row of a key must be readable. An unreadable one, such as a newer version's, fails no
+reader if a readable one follows it before the end of the log.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -19,11 +23,14 @@ class CountsReader:
     take : called with each key and value.
     """
 
-    def __init__(self, reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], None]) -> None:
+    def __init__(
+        self, reader: RowReader, sources: int, take: Callable[[bytes, bytes | None], object]
+    ) -> None:
         self.reader = reader
         self.sources = sources
         self.take = take
         self._foreign = ForeignRecords()
+        self._unreadable: dict[bytes, RowError] = {}  # by key, until a later row supersedes it
 
     async def read(self) -> None:
         """Read to the current end of the log.
@@ -34,10 +41,12 @@ class CountsReader:
 
         Raises
         ------
-        RowError if a record of ours cannot be read; KafkaError; TimeoutError.
+        RowError if the newest row of a key cannot be read; KafkaError; TimeoutError.
         """
         async for record in self.reader.until_end():
             self._apply(record)
+        for error in self._unreadable.values():
+            raise error
         self._foreign.log_new(asyncio.get_running_loop().time())
 
     async def arrive(self, seconds: float) -> None:
@@ -52,12 +61,15 @@ class CountsReader:
             self._take(record)
 
     def _take(self, record: KafkaRecord) -> None:
+        key = record.key or b""
+        self._unreadable.pop(key, None)
         try:
-            self.take(record.key or b"", record.value)
+            self.take(key, record.value)
         except RowError as error:
             source = self.reader.topic_partition
             place = f"offset {record.offset} of partition {source.partition} of {source.topic}"
-            raise RowError(
+            self._unreadable[key] = RowError(
                 f"{place}: {error}. If another program wrote it: stop all workers, delete that topic and run "
                 f"deniable topics create; what is counted is published again"
-            ) from error
+            )
+            self._unreadable[key].__cause__ = error

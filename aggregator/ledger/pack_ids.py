@@ -2,9 +2,10 @@
 
 In memory an id takes 16 to 24 bytes, in an `IdSet`; the newest single ones are in a small set.
 
-Each checkpoint stores a row of new ids, and small rows are merged once: a window of a day would otherwise
-have 170,000 rows, to be read when its ledger opens and deleted in one transaction when it closes. Until they
-are merged, their ids stay in memory as stored, at most MERGED_IDS per window.
+Each checkpoint adds its new ids to the last row, until that has REWRITTEN_IDS, and small rows are merged
+once: a window of a day would otherwise have 170,000 rows, to be read when its ledger opens and deleted in one
+transaction when it closes; and each deleted row leaves a tombstone, which is read for a day. Until they are
+merged, their ids stay in memory as stored, at most MERGED_IDS per window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ FRESH_IDS = 1 << 12
 LEAST_FRESH_IDS = 1 << 6
 RESTORED_IDS = 1 << 20  # that are sorted at once
 FEW_IDS = 12  # are looked up and added faster one by one
+REWRITTEN_IDS = 64  # a kilobyte that is written again at most
 MERGED_ROWS = 64
 MERGED_IDS = 1024
 
@@ -169,16 +171,23 @@ class WindowIds:
         replaced: list[row_keys.IdsKey] = []
         drained: dict[row_keys.IdsKey, bytes] = {}
         for window, fresh in self._unstored.items():
-            ids = b"".join(fresh)
-            gone, ids = self._merged(window, ids)
+            reused, before = self._last_row(window)
+            gone, ids = self._merged(window, before + b"".join(fresh))
             replaced += gone
             row_bytes = row_values.IDS_PER_ROW * row_values.ID_BYTES
             for number, first in enumerate(range(0, len(ids), row_bytes)):
-                unique = position - 1 - number
+                unique = position - 1 - number if number or reused is None else reused
                 self._rows.setdefault(window, []).append(unique)
                 drained[row_keys.IdsKey(*window, unique)] = ids[first : first + row_bytes]
         self._unstored = {}
         return replaced, drained
+
+    def _last_row(self, window: Window) -> tuple[int | None, bytes]:
+        """Number and ids of the last row if it is to be written again, longer; None and none otherwise."""
+        small = self._small.get(window)
+        if not small or len(small[-1]) >= REWRITTEN_IDS * row_values.ID_BYTES:
+            return None, b""
+        return self._rows[window].pop(), small.pop()
 
     def _merged(self, window: Window, ids: bytes) -> tuple[list[row_keys.IdsKey], bytes]:
         """Ids to store, merged with those of the small rows before them once there are enough.

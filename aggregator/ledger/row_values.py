@@ -1,6 +1,8 @@
 """Values of the rows of the topics `state` and `counts`: a version, then little-endian fields.
 
-Rule: stored rows stay readable. A new version adds its decoders to DECODERS and keeps the former ones.
+Rule 1: stored rows stay readable. A new version adds its decoders to DECODERS and keeps the former ones.
+Rule 2: the release that adds a version still writes the one before; the next release writes it. So workers of
+two consecutive releases read each other's rows, in a rolling upgrade as in a rollback.
 """
 
 import struct

@@ -15,8 +15,16 @@ from aiokafka.errors import ProducerFenced
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.ledger import Ledger
-from deniable.aggregator.maintenance.ledger_reader import ledger_rows, log_start, progress_in, terms_in
+from deniable.aggregator.ledger.runs.run import UNKNOWN_EPOCH
+from deniable.aggregator.maintenance.ledger_reader import (
+    ledger_rows,
+    log_start,
+    progress_in,
+    reader_of,
+    terms_in,
+)
 from deniable.aggregator.partition.checkpoint import moved
+from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.aggregator.partition.ledger_checks import decoded, restored
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.estimators.errors import DeniableError
@@ -29,14 +37,15 @@ class MaintenanceError(DeniableError, RuntimeError):
     """There is nothing to change, or it must not be changed; the message says why."""
 
 
-async def accept_loss(deployment: Deployment) -> dict[int, int]:
-    """Continue ledgers at the start of the log, where retention has moved it past their position.
+async def accept_loss(deployment: Deployment) -> dict[int, str]:
+    """Continue ledgers whose log has lost records: at its start if retention has moved that past them.
 
-    Windows that may have lost records get no final estimate. Ledgers without a loss are unchanged.
+    If the log has lost records that were counted, at their position, or where it ends now. Windows that may
+    have lost records get no final estimate. Ledgers without a loss are unchanged.
 
     Returns
     -------
-    Number of offsets deleted uncounted, by partition.
+    What was lost and where counting continues, by partition.
 
     Raises
     ------
@@ -44,8 +53,8 @@ async def accept_loss(deployment: Deployment) -> dict[int, int]:
     """
     lost = {}
     for partition in range(deployment.topics.partitions):
-        if offsets := await _retry_when_fenced(partial(_pass_over_loss, deployment, partition)):
-            lost[partition] = offsets
+        if loss := await _retry_when_fenced(partial(_pass_over_loss, deployment, partition)):
+            lost[partition] = loss
     return lost
 
 
@@ -107,19 +116,44 @@ async def _retire_in(
         return ledger.position, True
 
 
-async def _pass_over_loss(deployment: Deployment, partition: int) -> int:
-    """Continue this ledger past its lost offsets; return their number."""
+async def _pass_over_loss(deployment: Deployment, partition: int) -> str:
+    """Continue this ledger past what its log has lost; say what, empty if nothing."""
     start, append_ms = await log_start(deployment, partition)
-    found = await ledger_rows(deployment, partition)
-    if start <= progress_in(found).position:
-        return 0
+    position = progress_in(await ledger_rows(deployment, partition)).position
+    if start <= position and not await _is_replaced(deployment, partition):
+        return ""
     async with _taken_over(deployment, partition) as (store, ledger):
-        if start <= ledger.position:  # another command was faster
-            return 0
-        lost = start - ledger.position
-        ledger.pass_over(start, append_ms or store.opened_ms)
+        lost, end = start - ledger.position, await _end_of_log(deployment, partition)
+        if lost > 0:
+            ledger.pass_over(start, append_ms or store.opened_ms)
+            loss = f"{lost} offsets were deleted uncounted; counting continues behind them"
+        elif start > position:  # another command was faster
+            return ""
+        else:
+            ledger.pass_over(min(ledger.position, end), store.opened_ms)
+            loss = f"records that were counted are no longer there; counting continues at {ledger.position}"
         await store.commit(moved(ledger, deployment.topics), ledger.position)
-        return lost
+        return loss
+
+
+async def _is_replaced(deployment: Deployment, partition: int) -> bool:
+    """Whether the log ends before what was counted, or has another record than the last counted one."""
+    store = LedgerStore(deployment.cluster, deployment.topics, partition)
+    committed, last = await store.committed() or 0, store.last
+    async with reader_of(deployment, partition) as reader:
+        if await reader.end_offset() < committed:
+            return True
+        if last is None or last.offset < await reader.start_offset():
+            return False
+        reader.seek(last.offset)
+        async for record in reader.until_end():
+            return not last.is_same(LastRecord(record.offset, UNKNOWN_EPOCH, record.timestamp))
+    return True
+
+
+async def _end_of_log(deployment: Deployment, partition: int) -> int:
+    async with reader_of(deployment, partition) as reader:
+        return await reader.end_offset()
 
 
 async def _retry_when_fenced(change: Callable[[], Awaitable[Done]]) -> Done:

@@ -19,7 +19,7 @@ from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.ledger.terms import terms_at, terms_of
 from deniable.aggregator.ledger.terms_update import TermsError
 from deniable.aggregator.maintenance.ledger_changes import MaintenanceError
-from deniable.aggregator.maintenance.ledger_reader import log_start, reader_of
+from deniable.aggregator.maintenance.ledger_reader import log_start, progress_in, reader_of
 from deniable.aggregator.maintenance.recorded_counts import RecordedCounts, recorded_counts
 from deniable.aggregator.maintenance.standing_results import RejectedOffsets, rejected_offsets, standing_notes
 from deniable.aggregator.partition.checkpoint import moved, note_row
@@ -83,9 +83,12 @@ async def rebuild(deployment: Deployment) -> dict[int, Rebuilt]:
 
 
 async def _is_lost(deployment: Deployment, partition: int) -> bool:
+    committed = await LedgerStore(deployment.cluster, deployment.topics, partition).committed()
     stored = await read_rows(deployment.cluster, deployment.topics.state, partition)
-    keys = decoded(deployment, partition, stored).keys()
-    return row_keys.SingleKey.GENESIS not in keys or keys <= KEPT
+    found = decoded(deployment, partition, stored)
+    if row_keys.SingleKey.GENESIS not in found or found.keys() <= KEPT:
+        return True
+    return progress_in(found).position < (committed or 0)
 
 
 async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: RejectedOffsets) -> Rebuilt:

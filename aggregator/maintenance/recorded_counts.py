@@ -51,24 +51,34 @@ async def recorded_counts(deployment: Deployment, sources: Iterable[int]) -> dic
 
     Raises
     ------
-    RowError if a row of theirs cannot be read; KafkaError; TimeoutError.
+    RowError if the newest row of a key of theirs cannot be read; KafkaError; TimeoutError.
     """
     found = {source: RecordedCounts(source) for source in sources}
     topics = deployment.topics
     for home in range(topics.partitions):
+        unreadable: dict[bytes, row_values.RowError] = {}  # by key, until a later row supersedes it
         async with RowReader(deployment.cluster, topics.counts, home) as reader:
             async for record in reader.until_end():
                 data = record.key or b""
                 if row_keys.is_foreign(data, topics.partitions):
                     continue
                 _, source = row_keys.split_source(data)
+                unreadable.pop(data, None)
                 try:
                     if source in found:
                         found[source].apply(home, data, record.value)
                 except row_values.RowError as error:
-                    raise row_values.RowError(
-                        f"offset {record.offset} of partition {home} of {topics.counts}: {error}. To count "
-                        f"under the terms of the collection file instead, delete that topic and run deniable "
-                        f"topics create"
-                    ) from error
+                    place = f"offset {record.offset} of partition {home} of {topics.counts}"
+                    unreadable[data] = _with_place(error, place)
+        for newest in unreadable.values():
+            raise newest
     return found
+
+
+def _with_place(error: row_values.RowError, place: str) -> row_values.RowError:
+    named = row_values.RowError(
+        f"{place}: {error}. To count under the terms of the collection file instead, delete that topic and "
+        f"run deniable topics create"
+    )
+    named.__cause__ = error
+    return named

@@ -5,6 +5,7 @@ Workers may continue meanwhile: stored counts are compared with the recount at t
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -124,14 +125,15 @@ async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> No
 async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> None:
     progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
     async with RowReader(deployment.cluster, deployment.topics.state, source) as reader:
-        async for record in reader.until(
-            lambda r: (
-                r.key == progress
-                and r.value is not None
-                and row_values.decode_progress(r.value).position >= offset
-            )
-        ):
+        async for record in reader.until(lambda r: r.key == progress and _is_at(r.value, offset)):
             del record
+
+
+def _is_at(progress: bytes | None, offset: int) -> bool:
+    """Whether this row of progress has reached an offset; one of a newer version may be superseded."""
+    with suppress(row_values.RowError):
+        return progress is not None and row_values.decode_progress(progress).position >= offset
+    return False
 
 
 async def _end_of_packs(deployment: Deployment, source: int) -> int:

@@ -8,7 +8,8 @@ import structlog
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
-from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
+from deniable.aggregator.partition.fetching.record_source import RecordSource
+from deniable.aggregator.partition.owner import PartitionOwner
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.topics.markers import Markers
@@ -21,7 +22,9 @@ log = structlog.get_logger()
 
 
 class Assignment:
-    """Owners by partition; every rebalance discards them and reopens the ledgers.
+    """Owners by partition. A rebalance suspends them; those of partitions that stay go on.
+
+    Fencing tells whether another worker has owned a partition meanwhile: the next transaction fails then.
 
     Parameters
     ----------
@@ -38,8 +41,10 @@ class Assignment:
         self.timing = timing or DEFAULT.paced(deployment.checkpoint_seconds)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
+        self._settled = asyncio.Event()  # cleared: a rebalance is under way
         self._owners: dict[int, PartitionOwner] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._openings = asyncio.Semaphore(OPENINGS)
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
         self.markers = Markers(deployment.cluster, deployment.topics)
@@ -52,33 +57,44 @@ class Assignment:
             owner.offer(run)
 
     async def assign(self, partitions: Iterable[int], source: RecordSource) -> None:
-        """Own exactly these partitions; discard all former ledgers first."""
-        await self.release()
+        """Own exactly these partitions; first discard the ledgers of all others."""
         owned = list(partitions)
+        await self.release([each for each in self._owners if each not in owned])
         timing = self.timing.shared_by(len(owned))
-        openings = asyncio.Semaphore(OPENINGS)
         for partition in owned:
+            if kept := self._owners.get(partition):
+                kept.timing = kept.readiness.timing = timing
+                continue
             owner = PartitionOwner(
                 partition,
                 self.deployment,
                 source,
                 self.metrics,
                 timing,
-                openings,
+                self._openings,
                 self.markers.ask,
+                self._settled,
                 self.relays.follow,
             )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
             task.add_done_callback(self._note_end)
         self._assigned = True
+        self._settled.set()
         if not self._owners:
             log.info("no partition is left for this worker; it takes over when another one ends")
 
-    async def release(self) -> None:
-        """Discard all ledgers; the next owner counts again what they had not stored."""
-        tasks, partitions = list(self._tasks.values()), list(self._owners)
-        self._owners, self._tasks, self._assigned = {}, {}, False
+    def suspend(self) -> None:
+        """Begin nothing until the rebalance is over: no owner may open a ledger that another worker gets."""
+        self._assigned = False
+        self._settled.clear()
+
+    async def release(self, partitions: Iterable[int] | None = None) -> None:
+        """Discard these ledgers, or all; the next owner counts again what they had not stored."""
+        partitions = list(self._tasks if partitions is None else partitions)
+        tasks = [self._tasks.pop(each) for each in partitions]
+        for partition in partitions:
+            self._owners.pop(partition, None)
         while running := [task for task in tasks if not task.done()]:
             for task in running:
                 task.cancel()
@@ -95,6 +111,7 @@ class Assignment:
         The worker must still leave its group: otherwise the next owner waits for its session to expire.
         """
         self._stopping.set()
+        self._settled.set()
         if not self._tasks:
             return
         _, late = await asyncio.wait(self._tasks.values(), timeout=self.timing.drain)

@@ -20,6 +20,7 @@ from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.partition.assignment import Assignment
 from deniable.aggregator.partition.failures import RecordsLostError
 from deniable.aggregator.partition.fetching.fair_fetching import FairFetching
+from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.aggregator.partition.fetching.offset_chain import BrokenChainError, OffsetChain
 from deniable.aggregator.partition.fetching.run_fetching import ask_for_runs
 from deniable.aggregator.partition.ledger_store import STORE_ERRORS
@@ -67,6 +68,7 @@ class Consumer(driver.Consumer):
         """Start without chains: nothing is fetched before an owner rewinds."""
         super().on_init()
         self._chains: dict[int, OffsetChain] = {}
+        self._epochs: dict[int, int] = {}  # the newest that a partition's leader has shown
         self._fair_fetching: FairFetching[TP] = FairFetching()
 
     def _new_consumer_thread(self) -> ConsumerThread:
@@ -76,8 +78,10 @@ class Consumer(driver.Consumer):
         """Offsets fetched since the last rewind; None if another rewind is needed."""
         return self._chains.get(partition)
 
-    async def rewind(self, partition: int, position: int) -> None:
+    async def rewind(self, partition: int, position: int, last: LastRecord | None = None) -> None:
         """Seek in the consumer's own thread, between two fetches, then begin a new chain.
+
+        It begins at the last counted record, unless retention has deleted that.
 
         Raises RecordsLostError if the log starts after the position: retention deleted uncounted records.
         """
@@ -86,8 +90,9 @@ class Consumer(driver.Consumer):
         start = await self._log_start(source)
         if start > position:
             raise RecordsLostError(partition, position, start)
-        await self._thread.call_thread(self._seek_in_thread, source, position)
-        self._chains[partition] = OffsetChain(position)
+        chain = OffsetChain(position, last if last and last.offset >= start else None)
+        await self._thread.call_thread(self._seek_in_thread, source, chain.cursor)
+        self._chains[partition] = chain
 
     async def end_offset(self, partition: int) -> int:
         """End of the log, including uncommitted records."""
@@ -95,13 +100,13 @@ class Consumer(driver.Consumer):
         return int((await self.highwaters(source))[source])
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Discard all ledgers before the rebalance continues."""
+        """Suspend all ledgers before the rebalance continues: most partitions return."""
         self._chains.clear()
-        await self.app.owners.release()
+        self.app.owners.suspend()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Open the ledgers of the assigned partitions."""
+        """Open the ledgers of newly assigned partitions, and go on with those of the others."""
         self._chains.clear()
         await super().on_partitions_assigned(assigned, generation_id)
         topic = self.app.topics_of_deployment.reports
@@ -165,12 +170,28 @@ class Consumer(driver.Consumer):
         try:
             if was_deleted:
                 raise BrokenChainError(f"the log may start beyond offset {hole}")
+            batch = self._of_this_leader(tp, chain, batch)
+            offsets = np.concatenate([run.offsets for run in batch]) if batch else ()
             chain.admit(offsets, beyond)
         except BrokenChainError as broken:
             self.log.warning("Rewinding %s: %s", tp, broken)
             del self._chains[tp.partition]
             return []
         return batch
+
+    def _of_this_leader(self, tp: TP, chain: OffsetChain, batch: list[Run]) -> list[Run]:
+        """Runs that continue what was counted; BrokenChainError if a later leader may have lost some of that.
+
+        What it lost may have grown again: the next chain begins with the last counted record.
+        """
+        if not batch:
+            return batch
+        newest, known = batch[-1].epoch, self._epochs.get(tp.partition)
+        self._epochs[tp.partition] = max(newest, known or newest)
+        if chain.was_fed and known is not None and newest > known:
+            raise BrokenChainError(f"leader epoch {newest} follows {known}")
+        chain.was_fed = True
+        return chain.prove(batch)
 
     def _source(self, partition: int) -> TP:
         return self._new_topicpartition(self.app.topics_of_deployment.reports, partition)

@@ -1,6 +1,7 @@
 """Checks on opening a ledger: its rows belong to this log, and none is missing.
 
-Rule: no retry fixes a failed check. The worker ends with the remedy before it counts anything.
+Rule: no retry fixes a failed check; the worker ends with the remedy before it counts anything. But it reads
+again for a minute what seems to miss rows, since that is what brokers said.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,10 @@ class LedgerRefusedError(DeniableError, RuntimeError):
         self.what = what
         self.remedy = remedy
         super().__init__(f"{what}. {remedy}")
+
+
+class RowsMissingError(LedgerRefusedError):
+    """A ledger seems to lack rows; final only once brokers have said so for `timing.cut`."""
 
 
 def decoded(deployment: Deployment, partition: int, stored: Mapping[bytes, bytes]) -> dict[Key, bytes]:
@@ -86,10 +91,10 @@ def restored(
         check_genesis(deployment, partition, found, committed)
         ledger.restore(found.items())
     if committed is not None and ledger.position < committed:
-        raise LedgerRefusedError(
+        raise RowsMissingError(
             f"partition {partition} of {deployment.topics.state} covers offsets below {ledger.position}, "
             f"and the group {deployment.topics.group} has counted up to {committed}: rows were lost",
-            _begin_again(deployment.topics),
+            _rebuild(deployment.topics),
         )
     return ledger
 
@@ -109,8 +114,7 @@ def check_genesis(
             f"partition {partition} of {topics.state} does not say which log it counts, and the group "
             f"{topics.group} has counted up to offset {committed}: it was deleted, or a rebuild was "
             f"interrupted",
-            f"To count again what {topics.reports} still holds, stop all workers, then run deniable replay "
-            f"--rebuild",
+            _rebuild(topics),
         )
     if value is None:
         raise LedgerRefusedError(
@@ -155,15 +159,6 @@ def log_was_recreated(topics: Topics) -> LedgerRefusedError:
     )
 
 
-def log_was_cut(topics: Topics, partition: int, position: int, end: int) -> LedgerRefusedError:
-    """Error for a log that ends before the counted position."""
-    return LedgerRefusedError(
-        f"partition {partition} of {topics.reports} ends at offset {end}, and was counted up to "
-        f"{position} already: it has lost records, by an unclean election or a disk that was set back",
-        f"If a broker still holds them, let it lead, and start this worker again. {_begin_again(topics)}",
-    )
-
-
 @contextmanager
 def naming_partition(topics: Topics, partition: int) -> Iterator[None]:
     """Add the partition and the remedy to a RowError."""
@@ -174,6 +169,13 @@ def naming_partition(topics: Topics, partition: int) -> Iterator[None]:
             f"partition {partition} of {topics.state}: {error}. It may be of another program. "
             f"{_begin_again(topics)}"
         ) from error
+
+
+def _rebuild(topics: Topics) -> str:
+    return (
+        f"To count again what {topics.reports} still holds, stop all workers, then run deniable replay "
+        f"--rebuild"
+    )
 
 
 def _begin_again(topics: Topics) -> str:

@@ -21,6 +21,7 @@ from aiokafka.errors import (
 from aiokafka.structs import OffsetAndMetadata
 
 from deniable.aggregator.ledger import row_keys
+from deniable.aggregator.partition.fetching.last_record import LastRecord, decode_last_record
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.topics.transaction_batches import Outgoing, TransactionBatches
 from deniable.cluster.cluster import Cluster
@@ -53,6 +54,7 @@ class LedgerStore:
         self.topics = topics
         self.partition = partition
         self.timing = timing
+        self.last: LastRecord | None = None  # counted before `committed`, if the commit says which
         self.opened_ms = 0  # append time of the row that `open` wrote, unix milliseconds
         self._end = 0  # offset of this store's last row
         self._producer: AIOKafkaProducer[bytes, bytes] | None = None
@@ -111,7 +113,7 @@ class LedgerStore:
         """Offset committed by the group for the partition; None if there is none.
 
         Call it before `open`, whose rows then cover at least this offset. A successor may commit while they
-        are read; its offset, fetched afterwards, would look as if rows were lost.
+        are read; its offset, fetched afterwards, would look as if rows were lost. `last` comes with it.
 
         Raises
         ------
@@ -122,12 +124,13 @@ class LedgerStore:
         try:
             await admin.start()
             async with asyncio.timeout(self.timing.commit):
-                offset = await self._group_offset(admin, source)
+                found = await self._group_offset(admin, source)
         finally:
             await admin.close()
-        return None if offset < 0 else offset
+        self.last = decode_last_record(found.metadata)
+        return None if found.offset < 0 else int(found.offset)
 
-    async def _group_offset(self, admin: AIOKafkaAdminClient, source: TopicPartition) -> int:
+    async def _group_offset(self, admin: AIOKafkaAdminClient, source: TopicPartition) -> OffsetAndMetadata:
         while True:
             try:
                 found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(
@@ -136,12 +139,20 @@ class LedgerStore:
             except GroupCoordinatorNotAvailableError:  # a new broker still creates its offsets topic
                 found = {}
             if source in found:
-                return int(found[source].offset)
+                return found[source]
             # aiokafka reports the error of a coordinator that is loading, or has moved, as an empty answer.
             await asyncio.sleep(self.timing.coordinator)
 
-    async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
+    async def commit(
+        self, records: Iterable[Outgoing], position: int | None = None, last: LastRecord | None = None
+    ) -> int:
         """Send all records, the last one a row of `state`, and the group's offset in one transaction.
+
+        Parameters
+        ----------
+        records : to send.
+        position : of the ledger, for the group.
+        last : record counted before it.
 
         Returns
         -------
@@ -153,7 +164,7 @@ class LedgerStore:
         """
         outgoing = list(records)
         async with asyncio.timeout(self.timing.commit + len(outgoing) / self.timing.commit_rate):
-            return await self._commit(outgoing, position)
+            return await self._commit(outgoing, position, last.encode() if last else "")
 
     async def close(self) -> None:
         """Stop the producer; the next owner aborts an open transaction."""
@@ -167,7 +178,7 @@ class LedgerStore:
         except STORE_ERRORS:
             await producer.client.close()
 
-    async def _commit(self, records: Iterable[Outgoing], position: int | None) -> int:
+    async def _commit(self, records: Iterable[Outgoing], position: int | None, last: str) -> int:
         producer = self._producer
         if producer is None:
             raise KafkaError("the ledger's store is closed")
@@ -178,14 +189,15 @@ class LedgerStore:
                 await batches.send(records)
             if position is not None:
                 source = TopicPartition(self.topics.reports, self.partition)
-                await producer.send_offsets_to_transaction({source: position}, self.topics.group)
+                offsets = {source: OffsetAndMetadata(position, last)}
+                await producer.send_offsets_to_transaction(offsets, self.topics.group)
             offset, append_ms = await batches.stored()
         except BaseException:
             batches.give_up()
             raise
         await producer.commit_transaction()
         if offset < self._end:
-            raise KafkaError(f"{self.topics.state} was deleted and recreated while this worker counted")
+            raise KafkaError(f"{self.topics.state} lost rows, or was recreated, while this worker counted")
         self._end = offset
         return append_ms
 

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Protocol
 
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.estimation.estimator import Estimator
@@ -23,13 +22,22 @@ from deniable.aggregator.ledger.outcomes import PackOutcomes
 from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.checkpoint import compose, progress_of, take
-from deniable.aggregator.partition.failures import RecordNotCountedError, RecordsLostError, uncounted
-from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.failures import (
+    LogReplacedError,
+    RecordNotCountedError,
+    RecordsLostError,
+    ends_early,
+    holds_another,
+    raise_if_cancelled,
+    uncounted,
+)
+from deniable.aggregator.partition.fetching.last_record import LastRecord
+from deniable.aggregator.partition.fetching.record_source import RecordSource
 from deniable.aggregator.partition.ledger_checks import (
+    RowsMissingError,
     check_partition,
     decoded,
     known_texts,
-    log_was_cut,
     published,
     restored,
 )
@@ -41,19 +49,6 @@ from deniable.cluster.reading.partition_reader import RowReader
 from deniable.protocol.marker import KEY_BYTES
 
 PUBLISH_REST = 4.0  # times as long as a publication took: many rows are not written again at once
-
-
-class RecordSource(Protocol):
-    """The consumer, as its owners use it."""
-
-    async def rewind(self, partition: int, position: int) -> None:
-        """Fetch again from this offset, in a new chain; RecordsLostError if the log starts after it."""
-
-    async def end_offset(self, partition: int) -> int:
-        """End of the log, including uncommitted records: one broker's belief, proof of nothing."""
-
-    def chain(self, partition: int) -> OffsetChain | None:
-        """Offsets fetched since the last rewind; None if another rewind is needed."""
 
 
 async def _stands_alone(ledger: Ledger) -> None:
@@ -72,6 +67,7 @@ class PartitionOwner:
         timing: PartitionTiming = DEFAULT,
         openings: asyncio.Semaphore | None = None,
         ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
+        settled: asyncio.Event | None = None,
         follow_relays: Callable[[Ledger], Coroutine[None, None, None]] = _stands_alone,
     ) -> None:
         self.partition = partition
@@ -84,6 +80,9 @@ class PartitionOwner:
         self.ask_to_close = ask_to_close
         self.follow_relays = follow_relays
         self._openings = openings or asyncio.Semaphore(1)
+        self._settled = settled or asyncio.Event()
+        if settled is None:
+            self._settled.set()
         self._ledger: Ledger | None = None
         self._failure = ""  # why the last ledger was discarded while it counted
         self._news = asyncio.Event()  # new counts, or what `_hurry` says
@@ -94,12 +93,14 @@ class PartitionOwner:
         self._published: row_values.LedgerProgress | None = None
         self._end = 0  # of the log, when it was last asked for
         self._counted_at = 0.0
-        self._whole_at = 0.0  # when the log last reached the position
+        self._last: LastRecord | None = None  # that was counted, if known
+        self._missing_since: float | None = None  # the ledger cannot be opened for lack of rows
+        self._short_since: float | None = None  # brokers say that the log ends before the position
 
     def offer(self, run: Run) -> None:
         """Count those of the delivered records that come next, without a gap; ignore the others."""
         ledger, chain = self._ledger, self.source.chain(self.partition)
-        if ledger is None or chain is None or not len(run):
+        if ledger is None or chain is None or not chain.is_proven or not len(run):
             return
         place = chain.following(ledger.position, run.offsets)
         if place.start == place.stop:
@@ -115,6 +116,7 @@ class PartitionOwner:
         except Exception as error:  # noqa: BLE001 - rule 2: the records may be half counted
             self._ledger, self._failure = None, uncounted(self.partition, ledger.position, error)
             return
+        self._last = LastRecord.of(following, -1)
         self._counted_at = time.monotonic()
         self._news.set()
 
@@ -123,33 +125,40 @@ class PartitionOwner:
 
         On stopping, write a last checkpoint, so that the next owner has nothing to count again.
         """
-        while not stopping.is_set():
+        while await self._settled.wait() and not stopping.is_set():
             store = LedgerStore(self.deployment.cluster, self.deployment.topics, self.partition, self.timing)
             try:
                 await self._serve(store, stopping)
-            except* (*STORE_ERRORS, RecordsLostError, RecordNotCountedError) as failure:
+            except* (*STORE_ERRORS, RecordsLostError, LogReplacedError, RecordNotCountedError) as failure:
+                self.readiness.lost(failure.exceptions[0])
+            except* RowsMissingError as failure:
+                self._missing_since = self._missing_since or time.monotonic()
+                if time.monotonic() - self._missing_since > self.timing.cut:
+                    raise
                 self.readiness.lost(failure.exceptions[0])
             finally:
                 self._ledger = None
                 await store.close()
-            _raise_if_cancelled()
+            raise_if_cancelled()
             if not stopping.is_set():
                 await asyncio.sleep(self.timing.retry)
 
     async def _serve(self, store: LedgerStore, stopping: asyncio.Event) -> None:
         async with self._openings:
             ledger, estimator = await self._opened(store)
+        self._missing_since = None
         self._outcomes = PackOutcomes()
-        self._counted_at = self._whole_at = time.monotonic()
+        self._counted_at = time.monotonic()
         self._publish_at = self._look_at = 0.0
         self._published = None
-        self._ledger = ledger
+        self._ledger, self._last = ledger, store.last
         async with asyncio.timeout(self.timing.stall):  # a client without a broker may wait forever
-            await self.source.rewind(self.partition, ledger.position)
+            await self.source.rewind(self.partition, ledger.position, self._last)
         self.readiness.opened(ledger.position)
         reader = RowReader(
             self.deployment.cluster, self.deployment.topics.counts, self.partition, follows=True
         )
+        await self._settled.wait()
         await self._checkpoint(ledger, estimator, store)  # before others rest on what it stores
         async with asyncio.TaskGroup() as tasks:
             works = (estimator.run(reader), self._hurry_at(stopping), self.follow_relays(ledger))
@@ -158,11 +167,13 @@ class PartitionOwner:
             last = stopping.is_set()
             while not last:
                 await self._rest(pause)
+                await self._settled.wait()
                 last = stopping.is_set()  # a checkpoint already on its way lacks the latest counts
                 started = time.monotonic()
                 await self._checkpoint(ledger, estimator, store)
-                async with asyncio.timeout(self.timing.stall):
-                    await self._rewind_if_stuck(ledger)
+                if self._settled.is_set():  # else this partition cannot be sought
+                    async with asyncio.timeout(self.timing.stall):
+                        await self._rewind_if_stuck(ledger)
                 took = time.monotonic() - started
                 shortest = self.timing.longest_pause if self._catches_up(ledger) else self.timing.checkpoint
                 pause = min(self.timing.longest_pause, max(shortest, took))
@@ -237,14 +248,14 @@ class PartitionOwner:
         )
         if self._ledger is not ledger:
             raise RecordNotCountedError(self._failure)
-        checkpoint = take(ledger, estimator, publishes=publishes)
+        checkpoint, last = take(ledger, estimator, publishes=publishes), self._last
         outcomes, self._outcomes = self._outcomes, PackOutcomes()
         # In a thread: many rows take longer than heartbeats may wait.
         names = outcomes.same_names
         records = await asyncio.to_thread(compose, checkpoint, self.deployment.topics, names)
         if records:
             position, watermark_ms = checkpoint.progress.position, checkpoint.progress.watermark_ms
-            await store.commit(records, position)
+            await store.commit(records, position, last)
             self.metrics.checkpoint_seconds.observe(time.monotonic() - started)
             self.metrics.show_progress(self.partition, position, watermark_ms)
             self.metrics.count(outcomes)
@@ -254,20 +265,25 @@ class PartitionOwner:
             least = timing.publish_behind if self._catches_up(ledger) else timing.publish
             self._publish_at = started + max(least, min(PUBLISH_REST * took, timing.longest_pause))
             self._published = checkpoint.progress
-        self.readiness.stored(checkpoint.progress.position)
+        if (chain := self.source.chain(self.partition)) is not None and chain.is_proven:
+            self.readiness.stored(checkpoint.progress.position)
 
     async def _look_at_end(self, ledger: Ledger) -> None:
-        """Pass a hole at the end of the log, and compare with the end that a broker believes in."""
+        """Pass a hole at the end of the log, and compare with the end that a broker believes in.
+
+        Raises LogReplacedError if the log does not continue what was counted.
+        """
         position = ledger.position
         end = await self.source.end_offset(self.partition)
         chain = self.source.chain(self.partition)
         if chain is not None:
             ledger.pass_hole(chain.pass_hole(ledger.position))
+            if chain.other is not None and chain.last is not None:
+                raise holds_another(self.partition, chain.last, chain.other)
         now = time.monotonic()
-        if end >= position:
-            self._whole_at = now
-        elif now - self._whole_at > self.timing.cut:
-            raise log_was_cut(self.deployment.topics, self.partition, position, end)
+        self._short_since = None if end >= position else self._short_since or now
+        if self._short_since is not None and now - self._short_since > self.timing.cut:
+            raise ends_early(self.partition, position, end)
         self._end = max(end, position)  # a leader that was replaced, or has just begun, may know of less
         self.readiness.watch(self._end)
 
@@ -286,17 +302,6 @@ class PartitionOwner:
             or (self.readiness.is_stalled and silent_seconds > self.timing.standstill)
         ):
             self._counted_at = time.monotonic()
-            await self.source.rewind(self.partition, ledger.position)
+            await self.source.rewind(self.partition, ledger.position, self._last)
         else:
             chain.passed(ledger.position)
-
-
-def _raise_if_cancelled() -> None:
-    """Raise CancelledError if this task's cancellation was swallowed.
-
-    A task group that unwinds from a failure swallows a cancellation (CPython before 3.13). The owner of a
-    revoked partition would then reopen its ledger and fence the rightful owner.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError

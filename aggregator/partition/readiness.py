@@ -34,6 +34,7 @@ class Readiness:
         self._watched_position = -1
         self._advanced_at = time.monotonic()
         self._stored_at = time.monotonic()  # when a checkpoint was last stored or not needed
+        self._is_announced = False
         self._logged_reason = ""  # until the ledger is open again: an outage is one line
 
     @property
@@ -51,10 +52,9 @@ class Readiness:
         self.metrics.stalled.labels(str(self.partition)).set(self.is_stalled or self._is_silent)
 
     def opened(self, position: int) -> None:
-        """Note that the ledger is open at this stored position."""
-        log.info("ledger open", partition=self.partition, position=position)
+        """Note that the ledger is open at this stored position; it is said once it has proved usable."""
         self._stored_position = position
-        self._logged_reason = ""
+        self._is_announced = False
 
     def lost(self, error: BaseException) -> None:
         """Note that the ledger was discarded and will be reopened."""
@@ -68,6 +68,9 @@ class Readiness:
 
     def stored(self, position: int) -> None:
         """Note that all counts before this position are stored."""
+        if not self._is_announced:
+            log.info("ledger open", partition=self.partition, position=self._stored_position)
+            self._is_announced, self._logged_reason = True, ""
         self._stored_position = position
         self._stored_at = time.monotonic()
         if not self.is_stalled:

@@ -25,8 +25,8 @@ class PartitionTiming:
     retry : before the ledger is opened again after a failure.
     standstill : without progress, with records left in the log: not ready.
     unstored : without a checkpoint: not ready.
-    cut : during which brokers say that the log ends before what was counted: then it has lost records. Longer
-        than a broker that was replaced can be believed to lead.
+    cut : during which brokers say that the log ends before what was counted, or that a ledger lacks rows:
+        then those are lost, since no broker that was replaced is believed to lead for so long.
     cancel : before a task that survives its cancellation is cancelled again.
     drain : for last checkpoints; the rest of the worker's stop is for leaving the group.
     open : without a new row while a ledger is read; a large one may take longer in all.

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from deniable.aggregator.ledger.row_values import ROW_VERSION, RowError
+from deniable.aggregator.ledger.row_values import RowError
 
 #: Figure of an estimate's diagnostics: texts that growing has found, and the estimate lists.
 FOUND_TEXTS = "found_texts"
+_VERSION = b"\x01"
 MOST_TEXTS = 1000  # listed; a row with texts of 255 bytes stays below Kafka's 1 MiB
 
 
@@ -78,12 +79,12 @@ class KnownTexts(msgspec.Struct, frozen=True):
 
 def encode_known_texts(known: KnownTexts) -> bytes:
     """Bytes of the row: its version, then JSON."""
-    return bytes([ROW_VERSION]) + msgspec.json.encode(known)
+    return _VERSION + msgspec.json.encode(known)
 
 
 def decode_known_texts(data: bytes) -> KnownTexts:
     """Inverse of `encode_known_texts`; RowError if the bytes are no such row of this version."""
-    if data[:1] != bytes([ROW_VERSION]):
+    if data[:1] != _VERSION:
         raise RowError(
             "row of known texts is of another version: run the deniable that wrote it, or a newer one"
         )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from deniable.aggregator.ledger.outcomes import Headers
 
 Integers = npt.NDArray[np.int64]
+UNKNOWN_EPOCH = -1
 
 
 class FetchedRecord(Protocol):
@@ -42,6 +43,7 @@ class Run:
     offsets, append_ms : int64 (n,), of the records; log append times in unix milliseconds.
     starts, lengths : int64 (n,), of the values in `data`; a null value has length 0.
     headers_of : headers of a record, by its number in the run.
+    epoch : of the leader that appended them all; UNKNOWN_EPOCH if the client does not say.
     """
 
     data: bytes
@@ -50,6 +52,7 @@ class Run:
     starts: Integers
     lengths: Integers
     headers_of: Callable[[int], Headers]
+    epoch: int = UNKNOWN_EPOCH
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -69,6 +72,7 @@ class Run:
             self.starts[kept],
             self.lengths[kept],
             lambda number: self.headers_of(first + number),
+            self.epoch,
         )
 
     @classmethod

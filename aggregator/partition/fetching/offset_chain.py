@@ -4,12 +4,17 @@ Rule 1: the gate counts exactly the record that follows the ledger's position. T
 follows, because every record fetched since the rewind passed through `admit`, in order.
 Rule 2: offsets missing between two fetched records are holes of the log itself: transaction markers, or
 records removed by compaction.
+Rule 3: a chain with a last counted record begins at that one, and is followed only once the log has shown it
+again. So a log that lost its end and grew again is noticed before anything of it is counted.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+from deniable.aggregator.ledger.runs.run import Run
+from deniable.aggregator.partition.fetching.last_record import LastRecord
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
@@ -19,16 +24,36 @@ class BrokenChainError(Exception):
 
 
 class OffsetChain:
-    """Offsets fetched since a rewind to `start`.
+    """Offsets fetched since a rewind to `start`, or to the last counted record before it.
 
     `cursor` is the offset after the last fetched record; `fetched_until` is the fetcher's own position,
-    beyond holes at the end.
+    beyond holes at the end; `is_proven`, whether the log continues what was counted; `other`, what it has in
+    place of the last counted record, with an offset of its own if it has none there.
     """
 
-    def __init__(self, start: int) -> None:
-        self.cursor = start
-        self.fetched_until = start
+    def __init__(self, start: int, last: LastRecord | None = None) -> None:
+        self.start = start
+        self.last = last
+        self.cursor = start if last is None else last.offset
+        self.fetched_until = self.cursor
+        self.is_proven = last is None
+        self.other: LastRecord | None = None
+        self.was_fed = False  # whether a fetch has returned records
         self._follower: dict[int, int] = {}  # offset before a hole -> offset of the record after it
+
+    def prove(self, runs: Sequence[Run]) -> list[Run]:
+        """Compare the first fetched record with the last counted one; return what follows that."""
+        if self.is_proven or self.last is None or not runs:
+            return list(runs)
+        found = LastRecord.of(runs[0], 0)
+        if not found.is_same(self.last):
+            self.other = found
+            return []
+        self.is_proven, self.cursor = True, self.start
+        firsts = [int(run.offsets.searchsorted(self.start)) for run in runs]
+        return [
+            run.part(first, len(run)) for first, run in zip(firsts, runs, strict=True) if first < len(run)
+        ]
 
     def first_hole(self, offsets: Offsets, fetched_until: int) -> int | None:
         """Lowest offset that a fetch skipped, None if it skipped none; parameters: see `admit`.

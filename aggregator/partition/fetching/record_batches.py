@@ -20,6 +20,7 @@ from deniable.aggregator.ledger.runs.run import Integers, Run
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _LENGTH = Struct(">qi")
+_EPOCH = Struct(">i")  # after the length
 _CHECKED_FROM = 21  # the checksum covers attributes and all that follows
 _MAGIC_AT = 16
 _COMPRESSION, _LOG_APPEND_TIME, _CONTROL = 0x07, 0x08, 0x20
@@ -45,6 +46,7 @@ class RecordBatch(NamedTuple):
     base_ms: int
     most_ms: int
     records: int
+    epoch: int
 
     @property
     def is_control(self) -> bool:
@@ -72,16 +74,21 @@ def end_of_batch(data: bytes, first: int) -> int | None:
     return end if first + _MAGIC_AT < end <= len(data) else None
 
 
+def epoch_at(data: bytes, first: int) -> int:
+    """Epoch of the leader that appended the batch that begins at `first`, whatever its format."""
+    return int(_EPOCH.unpack_from(data, first + _LENGTH.size)[0]) if data[first + _MAGIC_AT] == 2 else -1
+
+
 def plain_batch(data: bytes, first: int, end: int) -> RecordBatch | None:
     """The batch in these bytes; None if it is of an older format, compressed or damaged."""
     if end - first < _HEADER.size or data[first + _MAGIC_AT] != 2:
         return None
-    base, _, _, _, crc, attributes, last, base_ms, most_ms, _, _, _, records = _HEADER.unpack_from(
+    base, _, epoch, _, crc, attributes, last, base_ms, most_ms, _, _, _, records = _HEADER.unpack_from(
         data, first
     )
     if attributes & _COMPRESSION or crc32c(memoryview(data)[first + _CHECKED_FROM : end]) != crc:
         return None
-    return RecordBatch(first, end, base, base + last + 1, attributes, base_ms, most_ms, records)
+    return RecordBatch(first, end, base, base + last + 1, attributes, base_ms, most_ms, records, epoch)
 
 
 def records_of(data: bytes, batch: RecordBatch) -> BatchRecords:
@@ -107,7 +114,7 @@ def records_of(data: bytes, batch: RecordBatch) -> BatchRecords:
 
 
 def run_of(data: bytes, batches: Sequence[BatchRecords], offset: int) -> Run:
-    """The records of consecutive batches of a fetch from an offset on; DamagedBatchError if one is damaged.
+    """The records of consecutive batches of one epoch from an offset on; DamagedBatchError if one is damaged.
 
     Small batches are read together: each of these steps takes as long for ten records as for a thousand.
     """
@@ -135,6 +142,7 @@ def run_of(data: bytes, batches: Sequence[BatchRecords], offset: int) -> Run:
         places[kept],
         lengths[kept],
         lambda number: headers_at(data, int(headers_from[number])),
+        batches[0].batch.epoch,
     )
 
 

@@ -6,6 +6,7 @@ whom; it keeps positions by `next_fetch_offset`, as it does with its own class.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from deniable.aggregator.partition.fetching.record_batches import (
     BatchRecords,
     DamagedBatchError,
     end_of_batch,
+    epoch_at,
     plain_batch,
     records_of,
     run_of,
@@ -68,6 +70,9 @@ class PartitionRuns:
         while (end := end_of_batch(self.data, place)) is not None:
             found = _plain_records(self.data, place, end)
             if found is not None:
+                if waiting and waiting[-1].batch.epoch != found.batch.epoch:
+                    yield from self._run_of(waiting)
+                    waiting, records = [], 0
                 waiting.append(found)
                 records += len(found.starts)
             if found is None or records >= RUN_RECORDS:
@@ -106,7 +111,7 @@ class PartitionRuns:
         )
         self.next_fetch_offset = batch.next_offset
         if records:
-            yield Run.of(records)
+            yield replace(Run.of(records), epoch=epoch_at(self.data, first))
 
 
 def ask_for_runs(consumer: "AIOKafkaConsumer[Any, Any]") -> None:

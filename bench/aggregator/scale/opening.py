@@ -29,14 +29,22 @@ COLLECTIONS = 100
 COHORTS = 64
 COUNT_ROWS = 10_000
 STORED_IDS = (0, 100_000, 1_000_000, 4_000_000, 10_000_000)
+EXPIRED_ROWS = 5 * 8640  # of a day of windows of 10 s, with 200 packs each
 ADDED_IDS = (100_000, 1_000_000, 10_000_000)
 ROWS_PER_TRANSACTION = 2000
 ENTRY = RAPPOR_128.replace("budget:", f"window_packs: {max(STORED_IDS)}, budget:")
 
 
-async def opening_seconds(deployment: Deployment, ids: int) -> tuple[float, float]:
-    """Wall and processor time to open a ledger of COUNT_ROWS rows and ids, by the owner's own code."""
-    await _store(deployment, ids)
+async def opening_seconds(deployment: Deployment, ids: int, expired: int = 0) -> tuple[float, float]:
+    """Wall and processor time to open a ledger of COUNT_ROWS rows and ids, by the owner's own code.
+
+    Parameters
+    ----------
+    deployment : with topics of its own.
+    ids : stored pack ids.
+    expired : rows of expired windows, whose tombstones remain.
+    """
+    await _store(deployment, ids, expired)
     store = LedgerStore(deployment.cluster, deployment.topics, 0)
     began, cpu_before = time.monotonic(), time.process_time()
     committed = await store.committed()
@@ -49,7 +57,7 @@ async def opening_seconds(deployment: Deployment, ids: int) -> tuple[float, floa
     return took
 
 
-async def _store(deployment: Deployment, ids: int) -> None:
+async def _store(deployment: Deployment, ids: int, expired: int) -> None:
     store = LedgerStore(deployment.cluster, deployment.topics, 0)
     committed = await store.committed()
     ledger = restored(deployment, 0, decoded(deployment, 0, await store.open()), committed)
@@ -57,6 +65,8 @@ async def _store(deployment: Deployment, ids: int) -> None:
     state = deployment.topics.state
     await store.commit([Outgoing(state, 0, key, value) for key, value in ledger.drain().records()])
     records = [Outgoing(state, 0, row_keys.encode_key(key), value) for key, value in _large(deployment, ids)]
+    gone = (row_keys.encode_key(row_keys.IdsKey(0, 0, number)) for number in range(expired))
+    records += [Outgoing(state, 0, key, None) for key in gone]
     for first in range(0, len(records), ROWS_PER_TRANSACTION):
         await store.commit(records[first : first + ROWS_PER_TRANSACTION])
     await store.close()
@@ -103,12 +113,13 @@ def main() -> None:
     """Measure and write both tables."""
     opened: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
-        for ids in STORED_IDS:
+        for ids, expired in ((0, EXPIRED_ROWS), *((ids, 0) for ids in STORED_IDS)):
             configuration = configure(
-                Path(name), broker.bootstrap_servers, f"bench-{ids}-", COLLECTIONS, ENTRY
+                Path(name), broker.bootstrap_servers, f"bench-{ids}-{expired}-", COLLECTIONS, ENTRY
             )
-            seconds, cpu = asyncio.run(opening_seconds(deployment_of(configuration), ids))
-            opened.append({"ids": ids, "seconds": round(seconds, 2), "CPU seconds": round(cpu, 2)})
+            seconds, cpu = asyncio.run(opening_seconds(deployment_of(configuration), ids, expired))
+            times = {"seconds": round(seconds, 2), "CPU seconds": round(cpu, 2)}
+            opened.append({"ids": ids, "tombstones": expired, **times})
     keep("opening", opened)
     keep("ids", [ids_cost(added) for added in ADDED_IDS])
 

@@ -5,6 +5,7 @@ Rule: findings that would make workers refuse or lose records use the workers' o
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from uuid import UUID
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
@@ -120,8 +121,10 @@ def notes(cluster: Cluster, topics: Topics, partitions: int, log: Genesis | None
         with naming_partition(topics, partition):
             return row_values.decode_genesis(value)
 
-    def is_of_log(partition: int, value: bytes) -> bool:
-        return log is not None and note(partition, value).topic_id == log.topic_id
+    def is_of_log(_partition: int, value: bytes) -> bool:
+        with suppress(row_values.RowError):  # of a newer version, and perhaps superseded
+            return log is not None and row_values.decode_genesis(value).topic_id == log.topic_id
+        return False
 
     rows = _rows(cluster, topics, range(partitions), KEY, is_of_log)
     return {partition: note(partition, value) for partition, value in rows.items()}

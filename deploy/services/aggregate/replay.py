@@ -92,10 +92,8 @@ def _keys(loaded: Configuration) -> RelayKeys:
 
 def _accept_loss(deployment: Deployment) -> None:
     lost = run_until_signalled(accept_loss(deployment))
-    for partition, offsets in lost.items():
-        click.echo(
-            f"partition {partition}: {offsets} offsets were deleted uncounted; counting continues behind them"
-        )
+    for partition, loss in lost.items():
+        click.echo(f"partition {partition}: {loss}")
     if not lost:
         click.echo("nothing is lost: every ledger's position is within the log")
 

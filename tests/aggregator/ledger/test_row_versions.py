@@ -2,17 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import pytest
-from crc32c import crc32c
 
+from deniable.aggregator.estimation.counts_reader import CountsReader
+from deniable.aggregator.estimation.merged_counts import MergedCounts
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.records.known_texts import decode_known_texts, encode_known_texts
-from tests.support.aggregator.builders import FRUIT, PLACE, T0, TOPICS, ids_of, record_of, run_of, tallies_of
+from tests.chaos.processes.row_versions import read_version_2, write_version_2
+from tests.support.aggregator.builders import (
+    FRUIT,
+    PLACE,
+    T0,
+    TOPICS,
+    MemoryLog,
+    ids_of,
+    record_of,
+    run_of,
+    tallies_of,
+)
 from tests.support.aggregator.owner_runs import NOW_MS, Broker, Running, packs, position, served_from_memory
 from tests.support.messages import PinMessages
 from tests.support.paths import VECTORS
@@ -52,26 +61,6 @@ def count_on(broker: Broker, number: int) -> None:
             running.owner.offer(run_of(first + 1, NOW_MS, record_of(number=0)))
 
     asyncio.run(run())
-
-
-def sealed(encode: Callable[[Any], bytes], what: Any) -> bytes:
-    """Encode as version 2 might: version 1 with a trailing checksum."""
-    row = encode(what)
-    return row + crc32c(row).to_bytes(4, "little")
-
-
-def unsealed(decode: Callable[[bytes], Any], row: bytes) -> Any:
-    assert crc32c(row[:-4]).to_bytes(4, "little") == row[-4:]
-    return decode(b"\x01" + row[1:-4])
-
-
-def upgrade(patch: pytest.MonkeyPatch) -> None:
-    """Add a version 2 as a release would: decoders of version 1 stay unchanged."""
-    for kind in row_values.Decoders._fields:
-        patch.setattr(row_values, f"encode_{kind}", partial(sealed, getattr(row_values, f"encode_{kind}")))
-    new = row_values.Decoders(*(partial(unsealed, decode) for decode in row_values.DECODERS[1]))
-    patch.setitem(row_values.DECODERS, 2, new)
-    patch.setattr(row_values, "ROW_VERSION", 2)
 
 
 def test_vectors_contain_every_kind_of_row() -> None:
@@ -115,7 +104,7 @@ def test_worker_continues_from_version_1_rows(broker: Broker) -> None:
 
 def test_newer_worker_upgrades_only_changed_rows(broker: Broker) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        upgrade(patch)
+        write_version_2(patch.setattr)
         count_on(broker, 100)
         stored = broker.stored()
         assert (packs(broker), stored[COUNT_KEY][0], stored[OTHER_KEY][0]) == (COUNTED + 1, 2, 1)
@@ -125,6 +114,38 @@ def test_newer_worker_upgrades_only_changed_rows(broker: Broker) -> None:
         Ledger(0, TOPICS.partitions).restore(broker.stored().items())
 
 
+def test_release_before_the_one_that_writes_a_version_reads_it(broker: Broker) -> None:
+    for install, version in ((write_version_2, 2), (read_version_2, 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            install(patch.setattr)
+            count_on(broker, 100 + version)
+            assert broker.stored()[COUNT_KEY][0] == version
+            assert packs(broker) == COUNTED + 3 - version
+
+
+def test_superseded_row_of_a_newer_version_ends_no_reader_of_counts() -> None:
+    """A row that was written again in a version that is known; and one that was not."""
+    log, key = MemoryLog(), row_keys.with_source(row_keys.encode_key(COUNT_KEY), 0)
+    known = STORED[COUNT_KEY]
+    log.append(TOPICS.counts, 0, b"\x02" + known[1:], key)
+    log.append(TOPICS.counts, 0, known, key)
+    taken = asyncio.run(read_counts(log))
+    assert taken.packs((FRUIT.fingerprint, T0)) == COUNTED
+    log.append(TOPICS.counts, 0, b"\x02" + known[1:], key)
+    with pytest.raises(row_values.RowError, match="version"):
+        asyncio.run(read_counts(log))
+    log.append(TOPICS.counts, 0, None, key)
+    assert not asyncio.run(read_counts(log)).windows()
+
+
+async def read_counts(log: MemoryLog) -> MergedCounts:
+    """What is merged of a partition of `counts`."""
+    merged = MergedCounts()
+    reader = log.reader(None, TOPICS.counts, 0)
+    await CountsReader(reader, TOPICS.partitions, merged.apply).read()
+    return merged
+
+
 def test_messages(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
-    upgrade(monkeypatch)
+    read_version_2(monkeypatch.setattr)
     pin_messages({"a version that is neither of both": lambda: row_values.decode_progress(b"\x03")})

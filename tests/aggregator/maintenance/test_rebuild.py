@@ -12,7 +12,9 @@ import pytest
 from aiokafka.errors import KafkaError
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
+from deniable.aggregator.ledger import row_keys
 from deniable.aggregator.maintenance import rebuild
+from deniable.aggregator.maintenance.ledger_changes import MaintenanceError
 from deniable.aggregator.maintenance.ledger_reader import ledger_rows, progress_in
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.aggregator.topics.transaction_batches import Outgoing
@@ -72,6 +74,21 @@ def test_truncated_log_is_counted_from_its_start(configuration: Configuration, b
         progress = progress_in(asyncio.run(ledger_rows(deployment, source)))
         assert progress.position == 2 * PACKS
         assert progress.whole_from > time.time()
+
+
+def test_ledger_that_lost_rows_is_rebuilt_undeleted(configuration: Configuration, broker: str) -> None:
+    """Its progress is behind what the group has committed."""
+    topics, deployment = configuration.topics, deployment_of(configuration)
+    send(configuration)
+    asyncio.run(rebuild.rebuild(deployment))
+    with KafkaProducer(bootstrap_servers=broker) as kafka:
+        kafka.send(topics.state, key=row_keys.encode_key(row_keys.SingleKey.PROGRESS), partition=1)
+    expected = recount(broker, topics.reports, topics.partitions, configuration.by_fingerprint())
+    rebuilt = asyncio.run(rebuild.rebuild(deployment))
+    assert {source: each.records for source, each in rebuilt.items()} == {1: PACKS}
+    assert apart(configuration, expected) == 0
+    with pytest.raises(MaintenanceError):
+        asyncio.run(rebuild.rebuild(deployment))
 
 
 def test_worker_refuses_an_interrupted_rebuild_and_the_next_one_begins_again(

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from aiokafka.conn import AIOKafkaConnection
@@ -12,6 +13,8 @@ from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.partition import faust_app
 from deniable.aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS, READ_AHEAD_BYTES
 from deniable.aggregator.partition.faust_app import COUNTING_SECONDS, _count, build_app
+from deniable.aggregator.partition.fetching.last_record import LastRecord
+from deniable.aggregator.partition.fetching.offset_chain import BrokenChainError, OffsetChain
 from tests.support.aggregator.builders import DEPLOYMENT, LogRecord
 from tests.support.messages import PinMessages
 
@@ -52,6 +55,22 @@ class Offers:
     def offer(self, partition, run):
         self.now += self.seconds
         self.taken.append((partition, run.offsets.tolist()))
+
+
+def test_new_leader_breaks_the_chain_once():
+    """It may have lost what was counted, and more behind that; the next chain begins with the last record."""
+    first, second = (replace(run_until(end, end - 5), epoch=epoch) for end, epoch in ((5, 0), (10, 1)))
+    with new_consumer() as consumer:
+        old = OffsetChain(0)
+        assert consumer._of_this_leader(SOURCE, old, [first]) == [first]
+        with pytest.raises(BrokenChainError):
+            consumer._of_this_leader(SOURCE, old, [second])
+        chain = OffsetChain(5, LastRecord.of(first, -1))
+        assert [len(run) for run in consumer._of_this_leader(SOURCE, chain, [first.part(4, 5), second])] == [
+            5
+        ]
+        assert chain.is_proven
+        assert consumer._of_this_leader(SOURCE, chain, [second]) == [second]
 
 
 @pytest.mark.slow

@@ -6,11 +6,12 @@ import pytest
 
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.row_keys import Stored
+from deniable.aggregator.partition.failures import ends_early, holds_another
+from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.aggregator.partition.ledger_checks import (
     LedgerRefusedError,
     check_partition,
     decoded,
-    log_was_cut,
     published,
     restored,
 )
@@ -73,8 +74,11 @@ def test_messages(pin_messages: PinMessages) -> None:
             "progress of a newer version": opening(BEGUN, (AT_7[0], b"\x02" + AT_7[1][1:])),
             "a record of another program": lambda: decoded(DEPLOYMENT, 2, {b"k": b"not json"}),
             "a damaged note": lambda: published(DEPLOYMENT, 2, {NOTE[0]: NOTE[1][:-1]}),
+            "a log shorter than the counts": lambda: str(ends_early(1, 9, 4)),
+            "a log with another record": lambda: str(
+                holds_another(1, LastRecord(8, 3, 1_700_000_000_000), LastRecord(8, 4, 1_700_000_009_000))
+            ),
             "an added partition": lambda: check_partition(DEPLOYMENT, PARTITIONS),
-            "a log shorter than the counts": lambda: str(log_was_cut(DEPLOYMENT.topics, 1, 9, 4)),
         }
     )
 

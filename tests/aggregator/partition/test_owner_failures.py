@@ -4,11 +4,12 @@ import asyncio
 import gc
 import re
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, ProducerFenced
 from structlog.testing import capture_logs
 
 from deniable.aggregator.ledger.counting.tally import Tally
@@ -16,10 +17,18 @@ from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition import owner as owner_module
 from deniable.aggregator.partition.assignment import Assignment
 from deniable.aggregator.partition.failures import RecordsLostError
-from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
+from deniable.aggregator.partition.ledger_checks import RowsMissingError
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.aggregator.partition.timing import PartitionTiming
-from tests.support.aggregator.builders import COLLECTIONS, DEPLOYMENT, NOWHERE, TOPICS, progress_row, run_of
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    DEPLOYMENT,
+    NOWHERE,
+    TOPICS,
+    progress_row,
+    record_of,
+    run_of,
+)
 from tests.support.aggregator.owner_runs import (
     DEADLINE_SECONDS,
     NOW_MS,
@@ -159,19 +168,47 @@ def test_commits_of_a_successor_during_reading_are_no_loss(broker: Broker) -> No
     asyncio.run(run())
 
 
-def test_log_that_stays_shorter_than_the_position_ends_the_worker(broker: Broker) -> None:
+def test_log_that_stays_shorter_than_the_position_is_not_counted_until_it_is_whole(broker: Broker) -> None:
+    """A broker that still has the records may lead again: the worker waits, for that or for the operator."""
+
     async def run() -> None:
         async with Running(broker, replace(QUICK, cut=0.02)) as running:
             broker.fetch(0, 1)
             running.offer(0, 1)
             await running.stored()
-            broker.current = OffsetChain(1)
-            await running.until(running.task.done)
+            before = len(broker.transactions)
+            broker.keeps_end = 1
+            await running.until(lambda: "--accept-loss" in str(running.owner.readiness.reason_not_ready))
+            for _ in range(100):
+                await asyncio.sleep(0.001)
+                assert running.owner.readiness.reason_not_ready is not None
+            assert len(broker.transactions) == before
+            broker.keeps_end = None
+            await running.until(lambda: running.owner.readiness.reason_not_ready is None)
 
+    asyncio.run(run())
+
+
+def test_ledger_that_seems_to_miss_rows_is_read_again_for_a_while(broker: Broker) -> None:
+    """A broker that was replaced may say so; the worker ends only if it lasts."""
+
+    async def run(cut: float) -> None:
+        broker.group_offset = 2
+        running = Running(broker, replace(QUICK, cut=cut))
+        task = asyncio.create_task(running.owner.run(asyncio.Event()))
+        readiness = running.owner.readiness
+        await running.until(lambda: task.done() or "--rebuild" in str(readiness.reason_not_ready))
+        broker.group_offset = 0
+        await running.until(lambda: task.done() or readiness.reason_not_ready is None)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run(60))
     with pytest.raises(ExceptionGroup) as caught:
-        asyncio.run(run())
+        asyncio.run(run(-1))
     (refusal,) = caught.value.exceptions
-    assert TOPICS.reports in str(refusal)
+    assert isinstance(refusal, RowsMissingError)
 
 
 def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> None:
@@ -188,6 +225,44 @@ def test_records_counted_during_end_request_may_exceed_end(broker: Broker) -> No
 
             broker.while_asked_for_the_end = count
             await running.until(lambda: position(broker) == 2)
+
+    asyncio.run(run())
+
+
+def test_rebalance_keeps_the_ledger_of_a_partition_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored or opened during it: the partition may be another worker's by then."""
+    broker = served_from_memory(monkeypatch)
+    openings: list[bool] = []
+    broker.while_opening = lambda: openings.append(True)
+
+    async def run() -> None:
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS), QUICK)
+
+        async def until(condition: Callable[[], bool]) -> None:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                while not condition():  # noqa: ASYNC110 (an owner has no event)
+                    await asyncio.sleep(0.001)
+
+        await owners.assign([0], broker)
+        await until(lambda: not owners.reasons_not_ready())
+        owners.suspend()
+        broker.current = None
+        stored, rewinds = len(broker.transactions), len(broker.rewinds)
+        await asyncio.sleep(0.05)
+        assert (len(broker.transactions), len(broker.rewinds), len(openings)) == (stored, rewinds, 1)
+        await owners.assign([0], broker)
+        await until(lambda: len(broker.rewinds) > rewinds)
+        assert len(openings) == 1
+        broker.failures.append(ProducerFenced())
+        broker.fetch(0)
+        owners.offer(0, run_of(0, NOW_MS, record_of(number=0)))
+        await until(lambda: not broker.failures)
+        owners.suspend()
+        await asyncio.sleep(0.05)
+        assert len(openings) == 1
+        await owners.assign([], broker)
+        await asyncio.sleep(0.05)
+        assert len(openings) == 1
 
     asyncio.run(run())
 

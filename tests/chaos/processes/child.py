@@ -1,4 +1,4 @@
-"""A process under test: a command of `deniable` with fault points, and perhaps a defect or a wrong clock.
+"""A process under test: a command of `deniable` with fault points, a defect, a wrong clock or newer rows.
 
 python -m tests.chaos.processes.child [OPTION ...] FOLDER COMMAND [ARGUMENT ...]
 
@@ -17,6 +17,7 @@ from typing import Any
 from tests.support.processes import FaultPoints
 
 MERGED_ROWS = 4  # so rows of ids are merged several times within a window
+REWRITTEN_IDS = 16
 BATCH_LINES = 500  # so an input is many transactions
 
 
@@ -26,13 +27,16 @@ def aggregate(given: argparse.Namespace) -> None:
     from deniable.aggregator.ledger import pack_ids
     from tests.chaos.processes import worker_points
     from tests.chaos.processes.defects import DEFECTS
+    from tests.chaos.processes.row_versions import ROW_VERSIONS
 
-    pack_ids.MERGED_ROWS = MERGED_ROWS
+    pack_ids.MERGED_ROWS, pack_ids.REWRITTEN_IDS = MERGED_ROWS, REWRITTEN_IDS
     worker_points.install(FaultPoints(given.folder, KafkaError))
     if given.late:
         deliver_late(given.late)
     if given.defect:
         DEFECTS[given.defect]()
+    if given.rows:
+        ROW_VERSIONS[given.rows]()
 
 
 def relay(given: argparse.Namespace) -> None:
@@ -93,6 +97,7 @@ def deliver_late(seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--defect")
+    parser.add_argument("--rows")
     parser.add_argument("--clock", type=float, default=0.0)
     parser.add_argument("--late", type=float, default=0.0)
     parser.add_argument("--assigned", type=int, default=0)

@@ -57,7 +57,7 @@ def no_gate() -> None:
 def no_rewind() -> None:
     """The chain restarts at the stored position, but fetching does not go back."""
 
-    async def rewind(self: Consumer, partition: int, position: int) -> None:
+    async def rewind(self: Consumer, partition: int, position: int, _last: object = None) -> None:
         self._chains[partition] = OffsetChain(position)
 
     Consumer.rewind = rewind

@@ -20,6 +20,7 @@ from tests.chaos.faults.turns import Turn
 from tests.chaos.judging.service import steps_back
 from tests.chaos.processes.broker import ChaosBroker
 from tests.chaos.processes.positions import committed
+from tests.chaos.processes.row_versions import read_version_2
 from tests.chaos.report import Report
 from tests.chaos.run import run
 from tests.chaos.scenes.order import Order, RunError
@@ -37,6 +38,7 @@ DEFECT_SECONDS = 15.0
 SEEN_SECONDS = 90.0
 BEHIND_SECONDS = 10.0
 ROLL_SECONDS = 60.0
+UPGRADE_SECONDS = 90.0
 RETIRE_SECONDS = 20.0
 UPLOADS_PER_SECOND = 150
 
@@ -165,6 +167,29 @@ def test_rolling_restart_leaves_out_no_estimate(chaos_broker: ChaosBroker, tmp_p
     verdict, story = run(order, chaos_broker, tmp_path, act)
     assert verdict.exact, f"{verdict.describe()}\n{story}"
     assert verdict.finals >= 1
+
+
+def roll_versions(stage: Stage) -> None:
+    """Roll out the release that reads the next version of rows, the one that writes it; then go back one.
+
+    Each worker must be ready before the next is replaced, and none may end by itself.
+    """
+    for rows in ("2-read", "2-written", "2-read"):
+        stage.rest(2, 4)
+        stage.workers.options = ("--rows", rows)
+        turns.roll(stage)
+
+
+@pytest.mark.nightly
+def test_rows_of_the_next_version_end_no_worker(
+    chaos_broker: ChaosBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three workers of one release after the other, and one back, under load."""
+    read_version_2(monkeypatch.setattr)  # the judge is of the next release, too
+    order = Order("rolling-restart", 1, UPGRADE_SECONDS, 400, replay=False)
+    act = Fault(roll_versions, workers=3, overdue_seconds=math.inf)
+    verdict, story = run(order, chaos_broker, tmp_path, act)
+    assert verdict.exact, f"{verdict.describe()}\n{story}"
 
 
 @pytest.mark.nightly

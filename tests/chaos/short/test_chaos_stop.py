@@ -34,13 +34,15 @@ def test_stopped_worker_has_left_and_another_goes_on(broker: str, topic_prefix: 
         load.start()
         # That counts of the last moment are stored is seen where time stands still: test_owner.py.
         assert wait_until(lambda: min(stopped.positions().values()) > 100), workers.describe()
-        counted = stopped.positions()
+        counted, opened = stopped.positions(), other.says("ledger open")
         stopped.signal(signal.SIGTERM)
         status = stopped.child.wait(120)
         assert (status, members(configuration)) == (0, 1), workers.describe()
         stored = committed(configuration)
         assert all(stored[partition] >= counted[partition] for partition in counted)
         assert wait_until(lambda: len(other.positions()) == 4), workers.describe()
+        assert wait_until(lambda: other.ready), other.describe()
+        assert other.says("ledger open") == opened + 2, other.describe()  # its own two it has kept
         assert stopped.says("Traceback") == stopped.says("error") == 0, workers.describe()
         load.stopped.set()
         load.join()

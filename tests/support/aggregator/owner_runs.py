@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition import owner as owner_module
+from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
 from deniable.aggregator.partition.owner import PartitionOwner
 from deniable.aggregator.partition.timing import PartitionTiming
@@ -36,6 +37,7 @@ QUICK = PartitionTiming(
     publish=0.005,
     publish_behind=0.005,
     retry=0.005,
+    cut=0.02,
 )
 
 
@@ -46,12 +48,14 @@ class Broker:
         self.log = MemoryLog()
         self.log.append(TOPICS.state, 0, GENESIS[1], GENESIS[0])
         self.group_offset: int | None = None
+        self.last: LastRecord | None = None
         self.now_ms = NOW_MS
         self.failures: list[Exception] = []
         self.while_committing: Callable[[], None] = lambda: None
         self.refused_topic: str | None = None
         self.transactions: list[list[Outgoing]] = []
         self.rewinds: list[int] = []
+        self.keeps_end: int | None = None  # that it says, whatever was fetched
         self.current: OffsetChain | None = None
         self.while_opening: Callable[[], None] = lambda: None
         self.while_asked_for_the_end: Callable[[], None] = lambda: None
@@ -73,7 +77,9 @@ class Broker:
             fold(found, record)
         return found
 
-    async def commit(self, records: Iterable[Outgoing], position: int | None = None) -> int:
+    async def commit(
+        self, records: Iterable[Outgoing], position: int | None = None, last: LastRecord | None = None
+    ) -> int:
         self.while_committing()
         await self.answers.wait()
         if self.failures:
@@ -82,6 +88,7 @@ class Broker:
         if any(record.topic == self.refused_topic for record in self.transactions[-1]):
             raise KafkaError("fenced")
         self.log.extend(self.transactions[-1])
+        self.last = last
         return self.now_ms
 
     async def committed(self) -> int | None:
@@ -90,7 +97,7 @@ class Broker:
     async def close(self) -> None:
         pass
 
-    async def rewind(self, partition: int, position: int) -> None:
+    async def rewind(self, partition: int, position: int, last: LastRecord | None = None) -> None:
         self.rewinds.append(position)
         self.current = OffsetChain(position)
 
@@ -99,7 +106,7 @@ class Broker:
         fetched = self.current.cursor if self.current else 0
         end = max(fetched, records[-1].offset + 1 if records else 0)
         self.while_asked_for_the_end()
-        return end
+        return end if self.keeps_end is None else self.keeps_end
 
     def chain(self, partition: int) -> OffsetChain | None:
         return self.current

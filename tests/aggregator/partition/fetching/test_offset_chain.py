@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.aggregator.ledger.runs.run import UNKNOWN_EPOCH, Run
+from deniable.aggregator.partition.fetching.last_record import LastRecord, decode_last_record
 from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
 from tests.support.messages import PinMessages
 
@@ -119,3 +121,38 @@ def test_messages(pin_messages: PinMessages) -> None:
         chain.admit(again, 8)
 
     pin_messages({f"{each} after [5, 6]": partial(admit, each) for each in ([6], [4, 5], [7, 6])})
+
+
+def run_at(first: int, *append_ms: int, epoch: int = 3) -> Run:
+    """Consecutive records of one leader."""
+    times = np.array(append_ms, np.int64)
+    zeros = np.zeros_like(times)
+    return Run(b"", np.arange(first, first + len(times)), times, zeros, zeros, lambda _: [], epoch)
+
+
+def test_chain_continues_behind_the_last_counted_record() -> None:
+    """It begins at that record; the position may be further, beyond a hole that the fetch does not show."""
+    last = LastRecord(9, 3, 70)
+    for position, followers in ((10, [10, 11, 12]), (11, [11, 12])):
+        chain = OffsetChain(position, last)
+        assert (chain.cursor, chain.is_proven) == (9, False)
+        left = chain.prove([run_at(9, 70), run_at(10, 71, 72), run_at(12, 80, epoch=4)])
+        assert chain.is_proven
+        assert [int(each) for run in left for each in run.offsets] == followers
+        assert chain.cursor == position
+        assert chain.prove(left) == left
+
+
+@pytest.mark.parametrize("found", [run_at(9, 71), run_at(9, 70, epoch=4), run_at(10, 70)])
+def test_another_record_in_place_of_the_last_counted_one_is_noticed(found: Run) -> None:
+    chain = OffsetChain(10, LastRecord(9, 3, 70))
+    assert chain.prove([found]) == []
+    assert (chain.is_proven, chain.other) == (False, LastRecord.of(found, 0))
+
+
+def test_last_record_is_stored_as_text() -> None:
+    last = LastRecord(9, 3, 70)
+    assert decode_last_record(last.encode()) == last
+    for text in ("", "another program's", "1 2 3", "2 9 3 70", "1 9 3 x", "1 9 3 70 1"):
+        assert decode_last_record(text) is None
+    assert last.is_same(last._replace(epoch=UNKNOWN_EPOCH))
