@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from deniable.protocol.marker import RELAYS_BYTES, decode_relays
 
-Integers = npt.NDArray[np.int64]
-Window = tuple[int, int]  # fingerprint, window start
-_Heap = list[tuple[int, Window]]  # of (unix seconds, window)
+_Times = npt.NDArray[np.int64]
+_Key = tuple[int, int]  # fingerprint and start of a window
+_Heap = list[tuple[int, _Key]]  # of (unix seconds, window)
 
 
 class Closing(msgspec.Struct, frozen=True):
@@ -53,8 +53,8 @@ NO_RELAYS = Closing()
 
 
 def closed_over(
-    lengths: Integers, record: Callable[[int], bytes], watermarks_ms: Integers, closing: Closing
-) -> tuple[Integers, Closing]:
+    lengths: _Times, record: Callable[[int], bytes], watermarks_ms: _Times, closing: Closing
+) -> tuple[_Times, Closing]:
     """Until when windows are closed at each record of a run, int64 (n,), and what holds after it.
 
     Parameters
@@ -78,16 +78,16 @@ class WindowEnds:
     def __init__(self) -> None:
         self._closing: _Heap = []
         self._dying: _Heap = []
-        self._known: set[Window] = set()
+        self._known: set[_Key] = set()
 
-    def track(self, window: Window, closes_at: int, dies_at: int) -> None:
+    def track(self, window: _Key, closes_at: int, dies_at: int) -> None:
         """Track a window, unless it is tracked already; times in unix seconds."""
         if window not in self._known:
             self._known.add(window)
             heapq.heappush(self._closing, (closes_at, window))
             heapq.heappush(self._dying, (dies_at, window))
 
-    def between(self, first_ms: int, last_ms: int) -> Integers:
+    def between(self, first_ms: int, last_ms: int) -> _Times:
         """When tracked windows close or die within these times, unix milliseconds."""
         due = [
             end * 1000
@@ -98,17 +98,17 @@ class WindowEnds:
         ]
         return np.array(due, np.int64)
 
-    def closed(self, closed_until_ms: int) -> Iterator[Window]:
+    def closed(self, closed_until_ms: int) -> Iterator[_Key]:
         """Windows closed since the last call: they accept no more packs."""
         return _ended(self._closing, closed_until_ms)
 
-    def dead(self, closed_until_ms: int) -> Iterator[Window]:
+    def dead(self, closed_until_ms: int) -> Iterator[_Key]:
         """Windows that died since the last call: delete their counts."""
         for window in _ended(self._dying, closed_until_ms):
             self._known.discard(window)
             yield window
 
 
-def _ended(heap: _Heap, closed_until_ms: int) -> Iterator[Window]:
+def _ended(heap: _Heap, closed_until_ms: int) -> Iterator[_Key]:
     while heap and closed_until_ms > heap[0][0] * 1000:
         yield heapq.heappop(heap)[1]
