@@ -1,6 +1,7 @@
 """The whole path with real processes: uploads, a relay, workers, estimates; and a broker that restarts."""
 
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -11,10 +12,12 @@ from deniable.deploy.broker.broker import Broker
 from deniable.deploy.broker.child_processes import deniable_command
 from tests.support.processes import wait_until
 from tests.support.relay.rounds import Round
+from tests.support.relay.uploaded import INTAKE_GRACE
 
 pytestmark = [pytest.mark.broker, pytest.mark.all]
 
 COUNT_SECONDS = 120.0
+STILL_SECONDS = 10.0  # more than the longest window and its grace
 AWAY_SECONDS = 15.0  # longer than a request waits
 
 
@@ -56,6 +59,28 @@ def test_uploads_become_estimates_and_the_recount_agrees(turn):
         for worker in workers:
             worker.terminate()
         assert [worker.wait(30) for worker in workers] == [0, 0]
+
+
+def test_windows_wait_for_a_relay_that_is_behind(broker):
+    """It stands still until the grace of each window that it works on has long passed."""
+    turn = Round(broker, 10, grace_seconds=INTAKE_GRACE + 1)
+    worker = command(turn, "aggregate", "--web-port", "0", log="worker.log")
+    try:
+        relay = turn.start()
+        turn.send(1.0)
+        assert wait_until(turn.is_waited_for, 60.0)
+        relay.send_signal(signal.SIGSTOP)
+        turn.send(2.0)
+        time.sleep(STILL_SECONDS)
+        relay.send_signal(signal.SIGCONT)
+        assert wait_until(turn.has_said_all, 60.0)
+        status, difference, said = replayed(turn)
+        assert (status, difference) == (0, "difference: 0\n"), said
+        assert f"{turn.uploaded.reports:,} reports accepted" in said
+    finally:
+        worker.terminate()
+        assert worker.wait(30) == 0
+        turn.close()
 
 
 def test_the_recount_names_what_is_missing(turn):

@@ -25,6 +25,7 @@ from deniable.cluster.topics.plan import plan
 from deniable.config.file import load
 from deniable.deploy.cluster.topics.setup import create
 from deniable.protocol import wire
+from deniable.protocol.marker import RELAYS_BYTES
 from deniable.protocol.uploads.frame import encode_frame
 from deniable.protocol.uploads.relay_position import Position
 from deniable.protocol.uploads.upload import Upload, decode_upload, encode_upload
@@ -44,9 +45,9 @@ relay: {{secret_file: secret, delivery_seconds: {delivery}, batch_reports: 300, 
   pack_reports: 25, idle_seconds: 0.5}}
 collections:
   - {{name: relayed-krr, mechanism: k-rr, size: 7, other: false, epsilon: 2.0, window_seconds: 2,
-     grace_seconds: 120, budget: none}}
+     grace_seconds: {grace}, budget: none}}
   - {{name: relayed-rappor, mechanism: rappor, bits: 16, hashes: 2, cohorts: 2, f: 0.25, p: 0.35, q: 0.65,
-     candidates: [A], memoize: false, window_seconds: 3, grace_seconds: 120, budget: none}}
+     candidates: [A], memoize: false, window_seconds: 3, grace_seconds: {grace}, budget: none}}
 """
 
 
@@ -57,10 +58,11 @@ class Round:
     ----------
     servers : of a broker.
     seed : of contents and resent uploads.
+    grace_seconds : of the workers; relays take uploads for INTAKE_GRACE seconds after a window's end.
     """
 
-    def __init__(self, servers: str, seed: int) -> None:
-        self.servers, self.chance = servers, random.Random(seed)
+    def __init__(self, servers: str, seed: int, grace_seconds: int = COLLECTIONS[0].grace_seconds) -> None:
+        self.servers, self.chance, self.grace_seconds = servers, random.Random(seed), grace_seconds
         self.edges = [KafkaProducer(bootstrap_servers=servers, acks="all") for _ in range(2)]
         self.uploaded = Uploaded()
         self.relays: list[subprocess.Popen[bytes]] = []
@@ -82,7 +84,8 @@ class Round:
             servers=self.servers,
             prefix=self._prefix,
             partitions=PARTITIONS,
-            delivery=COLLECTIONS[0].grace_seconds - INTAKE_GRACE,
+            grace=self.grace_seconds,
+            delivery=self.grace_seconds - INTAKE_GRACE,
             revision=revision,
             shuffle=shuffle,
         )
@@ -214,6 +217,11 @@ class Round:
         """Add up what relays say became of the uploads."""
         records = self._read(self._topics.rejected_uploads)
         return totals(decode_outcomes(each.value) for found in records.values() for each in found)
+
+    def is_waited_for(self) -> bool:
+        """Whether workers have said, in each partition, how far relays have sent."""
+        records = self._read(self._topics.reports).values()
+        return all(any(len(each.value) == RELAYS_BYTES for each in found) for found in records)
 
     def has_said_all(self) -> bool:
         """Whether accepted and rejected reports are what devices were told."""
