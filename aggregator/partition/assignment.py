@@ -12,6 +12,7 @@ from deniable.aggregator.partition.owner import PartitionOwner, RecordSource
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.topics.markers import Markers
+from deniable.cluster.connection.outage import Outage
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16
@@ -41,7 +42,9 @@ class Assignment:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
-        self.markers = Markers(deployment.cluster, deployment.topics)
+        topics = deployment.topics
+        self.outage = Outage(deployment.cluster, "counting waits", (topics.reports, topics.state))
+        self.markers = Markers(deployment.cluster, topics, self.outage)
 
     def offer(self, partition: int, run: Run) -> None:
         """Pass delivered records to their partition's owner, if any."""
@@ -57,7 +60,14 @@ class Assignment:
         openings = asyncio.Semaphore(OPENINGS)
         for partition in owned:
             owner = PartitionOwner(
-                partition, self.deployment, source, self.metrics, timing, openings, self.markers.ask
+                partition,
+                self.deployment,
+                source,
+                self.metrics,
+                timing,
+                openings,
+                self.markers.ask,
+                outage=self.outage,
             )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
@@ -76,6 +86,7 @@ class Assignment:
             await asyncio.wait(running, timeout=self.timing.cancel)
         for partition in partitions:
             self.metrics.forget_partition(partition)
+            self.outage.forget(partition)
             for collection in self.deployment.home(partition).values():
                 self.metrics.forget_estimate(collection.name)
                 self._shown.pop(collection.name, None)

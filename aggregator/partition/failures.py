@@ -1,11 +1,6 @@
 """Failures by which a ledger is lost while its worker continues."""
 
-from aiokafka.errors import (
-    KafkaConnectionError,
-    KafkaTimeoutError,
-    ProducerFenced,
-    UnknownTopicOrPartitionError,
-)
+from aiokafka.errors import ProducerFenced, UnknownTopicOrPartitionError
 
 from deniable.estimators.errors import DeniableError, place_of
 
@@ -35,10 +30,7 @@ def uncounted(partition: int, offset: int, error: Exception) -> str:
 
 
 def why(error: BaseException) -> str:
-    """Why the ledger was lost, for people."""
-    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError)):
-        # One message for all: an unreachable broker raises any of these.
-        return "Kafka does not answer or refuses access, or a topic is missing; deniable doctor says which"
+    """Why the ledger was lost, if by no outage, for people."""
     if isinstance(error, ProducerFenced):
         return "another worker or command has opened it"
     if isinstance(error, UnknownTopicOrPartitionError):

@@ -36,6 +36,7 @@ from deniable.aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from deniable.aggregator.partition.readiness import Readiness
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.known_texts import KnownTexts
+from deniable.cluster.connection.outage import Outage
 from deniable.cluster.reading.partition_reader import RowReader
 
 PUBLISH_REST = 4.0  # times as long as a publication took: many rows are not written again at once
@@ -66,13 +67,15 @@ class PartitionOwner:
         timing: PartitionTiming = DEFAULT,
         openings: asyncio.Semaphore | None = None,
         ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
+        *,
+        outage: Outage,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
         self.source = source
         self.metrics = metrics
         self.timing = timing
-        self.readiness = Readiness(partition, metrics, timing)
+        self.readiness = Readiness(partition, metrics, outage, timing)
         self.lost_windows = LostWindows(metrics)
         self.ask_to_close = ask_to_close
         self._openings = openings or asyncio.Semaphore(1)

@@ -24,6 +24,7 @@ from deniable.analysis.comparison import check_comparable, compare_joined
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.findings import unknown_codec
 from deniable.config.file import load
+from deniable.deploy.cli.logs import silence
 from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deniable.deploy.cli.signals import handle, leave_at_once
 from deniable.deploy.cluster.deployment import deployment_of
@@ -91,6 +92,7 @@ def aggregate(
     if trial_revision is not None:
         deployment = deployment._replace(revision=max(loaded.revision, trial_revision))
     keep_freed_memory()
+    silence("aiokafka")
     create_no_topics_here()
     threading.excepthook = _print_failure
     watch = LogWatch(deployment)
