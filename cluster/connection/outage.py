@@ -115,12 +115,13 @@ class Outage:
 
 
 async def why_unavailable(
-    cluster: Cluster, topics: Sequence[str], error: BaseException, seconds: float = ASK_SECONDS
+    cluster: Cluster, topics: Sequence[str] = (), error: BaseException | None = None
 ) -> str:
     """Ask all brokers; return which do not answer and why, or which partitions lack leader or replicas.
 
-    Without a finding, what the error says.
+    Without a finding, what the error says; empty without one.
     """
+    seconds = ASK_SECONDS
     try:
         tried = await _tried(cluster, cluster.addresses(), seconds)
         known = {each.address for each in tried}
@@ -130,16 +131,18 @@ async def why_unavailable(
             some = f"{len(away)} of {len(tried)} brokers cannot be used"
             return f"{'no broker answers' if len(away) == len(tried) else some} ({'; '.join(away)})"
         async with asyncio.timeout(seconds):
-            return await _lacking(cluster, topics, error) or described(error)
+            if topics and (lacking := await _lacking(cluster, topics, error)):
+                return lacking
     except (errors.KafkaError, OSError, DeniableError):
-        return described(error)
+        pass
+    return "" if error is None else described(error)
 
 
 async def _tried(cluster: Cluster, addresses: Sequence[Address], seconds: float) -> list[Tried]:
     return await asyncio.gather(*(try_broker(cluster, *each, seconds) for each in addresses))
 
 
-async def _lacking(cluster: Cluster, topics: Sequence[str], error: BaseException) -> str:
+async def _lacking(cluster: Cluster, topics: Sequence[str], error: BaseException | None) -> str:
     admin = AIOKafkaAdminClient(**cluster.client_settings())
     try:
         await admin.start()

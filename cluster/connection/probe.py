@@ -16,6 +16,10 @@ class UnreachableError(DeniableError, RuntimeError):
     """None of the brokers' addresses can be used."""
 
 
+class BrokerAwayError(UnreachableError):
+    """A broker accepted us, but another one that is needed, or that it still names, does not answer."""
+
+
 class RefusedError(UnreachableError):
     """A broker answers but refuses us, or we do not trust it: waiting does not help."""
 

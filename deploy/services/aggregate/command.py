@@ -32,6 +32,7 @@ from deniable.deploy.cluster.topics import setup as topic_setup
 from deniable.deploy.services.aggregate.log_watch import LogWatch
 from deniable.deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
 from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
+from deniable.deploy.services.kafka_wait import once_kafka_answers
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
@@ -88,11 +89,12 @@ def aggregate(
     Example: deniable aggregate --web-port 0
     """
     loaded = load(config, bootstrap_servers)
-    deployment = deployment_of(loaded)
+    silence("kafka")
+    silence("aiokafka")
+    deployment = once_kafka_answers(partial(deployment_of, loaded))
     if trial_revision is not None:
         deployment = deployment._replace(revision=max(loaded.revision, trial_revision))
     keep_freed_memory()
-    silence("aiokafka")
     create_no_topics_here()
     threading.excepthook = _print_failure
     watch = LogWatch(deployment)

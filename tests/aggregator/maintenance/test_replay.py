@@ -315,6 +315,17 @@ def test_windows_with_deleted_records_are_not_compared(
         assert run.replay(monkeypatch).difference == difference
 
 
+def test_a_log_that_retention_has_emptied_leaves_nothing_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was counted of it is no difference."""
+    run = workers()
+    run.count()
+    for partition in range(PARTITIONS):
+        run.log.empty(TOPICS.reports, partition)
+    found = run.replay(monkeypatch)
+    assert (found.difference, found.records) == (0, 0)
+    assert found.whole_from > T0
+
+
 def test_garbage_in_estimates_and_counts_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count()
