@@ -393,5 +393,6 @@ def test_lost_records_are_reported_before_waiting(monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         run.log.append(TOPICS.reports, 0, b"no pack")
     del run.log.partition(TOPICS.reports, 0)[:-1]
+    monkeypatch.setattr(replay_module, "SESSION_SECONDS", 0.0)
     with pytest.raises(ReplayError, match="--accept-loss"):
         run.replay(monkeypatch)
