@@ -97,9 +97,9 @@ async def _opened(log: UploadLog, partition: int, keys: RelayKeys, *, is_sure: b
 def _cut_off(partition: int, position: int, end: int) -> RelayError:
     return RelayError(
         f"uploads partition {partition} ends at offset {end}, but a relay has read it to {position}: "
-        "acknowledged records were lost, or the topic was created again. If a broker still holds them, let it "
-        "lead, and start this relay again. If none does, packs of new uploads could get ids that workers know "
-        "already: end all relays, delete the records that are left (kafka-delete-records.sh), reset the "
+        "acknowledged records were lost, or the topic was created again. If a broker still holds them, let "
+        "it lead, and start this relay again. If none does, packs of new uploads could get ids that workers "
+        "know already: end all relays, delete the records that are left (kafka-delete-records.sh), reset the "
         "group's offsets to the end, and give all relays a new secret"
     )
 
