@@ -24,6 +24,7 @@ from deniable.aggregator.ledger import row_keys
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.topics.transaction_batches import Outgoing, TransactionBatches
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.reading.consumer import IDLE_MILLISECONDS
 from deniable.cluster.reading.partition_reader import RowReader, fold
 from deniable.protocol.topic_names import Topics
 
@@ -88,6 +89,7 @@ class LedgerStore:
             transaction_timeout_ms=TRANSACTION_MILLISECONDS,
             request_timeout_ms=10_000,
             max_batch_size=BATCH_BYTES,
+            connections_max_idle_ms=IDLE_MILLISECONDS,
         )
         with _assertions_as_kafka_errors():
             await producer.start()

@@ -17,7 +17,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.causes import cause_of
 from deniable.cluster.connection.handshakes import Address
-from deniable.cluster.connection.probe import Tried, address_of, try_broker
+from deniable.cluster.connection.probe import Tried, address_of, require_spare_files, try_broker
 from deniable.estimators.errors import DeniableError
 
 ASK_SECONDS = 3.0
@@ -102,7 +102,11 @@ class Outage:
         self._troubled.discard(part)
 
     def _explain(self, error: BaseException, began: float) -> None:
-        cause = asyncio.run(why_unavailable(self._cluster, self._topics, error))
+        try:
+            require_spare_files()
+            cause = asyncio.run(why_unavailable(self._cluster, self._topics, error))
+        except OSError as own:
+            cause = described(own)
         with self._lock:
             if self.cause and self._began == began:
                 self.cause = cause
@@ -136,6 +140,12 @@ async def why_unavailable(
     except (errors.KafkaError, OSError, DeniableError):
         pass
     return "" if error is None else described(error)
+
+
+async def number_of_brokers(cluster: Cluster) -> int:
+    """Return how many brokers those that answer name; at least how many addresses we have."""
+    tried = await _tried(cluster, cluster.addresses(), ASK_SECONDS)
+    return max(len(tried), *(len(each.brokers) for each in tried))
 
 
 async def _tried(cluster: Cluster, addresses: Sequence[Address], seconds: float) -> list[Tried]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import resource
 import socket
 from collections.abc import Iterator
 
@@ -79,7 +80,9 @@ def test_brokers_that_are_away_are_named_beside_one_that_answers(broker: str) ->
     assert asyncio.run(why_unavailable(Cluster(broker), [], KafkaTimeoutError())) == "no answer in time"
 
 
-def test_messages(pin_messages: PinMessages, lines: list[EventDict]) -> None:
+def test_messages(pin_messages: PinMessages, lines: list[EventDict], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+
     def both() -> str:
         outage = Outage(NOWHERE, "counting waits")
         outage.failed(1, KafkaTimeoutError())
