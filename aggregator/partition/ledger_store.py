@@ -24,6 +24,7 @@ from deniable.aggregator.ledger import row_keys
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.topics.transaction_batches import Outgoing, TransactionBatches
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.closing import stop_producer
 from deniable.cluster.reading.consumer import IDLE_MILLISECONDS
 from deniable.cluster.reading.partition_reader import RowReader, fold
 from deniable.protocol.topic_names import Topics
@@ -162,12 +163,7 @@ class LedgerStore:
         producer, self._producer = self._producer, None
         if producer is None:
             return
-        try:
-            async with asyncio.timeout(self.timing.close):
-                with _assertions_as_kafka_errors():
-                    await producer.stop()
-        except STORE_ERRORS:
-            await producer.client.close()
+        await stop_producer(producer, self.timing.close)
 
     async def _commit(self, records: Iterable[Outgoing], position: int | None) -> int:
         producer = self._producer

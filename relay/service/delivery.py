@@ -13,6 +13,7 @@ from aiokafka.errors import (
 )
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.closing import stop_producer
 from deniable.cluster.connection.outage import Outage
 from deniable.relay.service.errors import RelayError
 from deniable.relay.service.partition import Sendable
@@ -21,6 +22,7 @@ BATCH_BYTES = 1 << 18
 RECORD_BYTES = 1_048_588
 REQUEST_MILLISECONDS = 10_000
 RETRY_SECONDS = 0.5
+STOP_SECONDS = 1.0
 NEVER = (
     ClusterAuthorizationFailedError,
     InvalidTopicError,
@@ -54,7 +56,7 @@ class PackDelivery:
 
     async def stop(self) -> None:
         """Disconnect."""
-        await self._producer.stop()
+        await stop_producer(self._producer, STOP_SECONDS)
 
     async def send(self, records: Sequence[Sendable], is_wanted: Callable[[], bool]) -> bool:
         """Send all records, again and again, until all are acknowledged.

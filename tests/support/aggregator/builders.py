@@ -245,7 +245,7 @@ class MemoryLog:
 
 
 class MemoryReader(RowReader):
-    def __init__(self, records: list[KafkaRecord], end: int) -> None:
+    def __init__(self, records: list[KafkaRecord], end: int = 0) -> None:
         self._emptied = end
         self.topic_partition = TopicPartition("memory", 0)
         self._records = records
