@@ -13,8 +13,8 @@ ERRORS = (Exception, asyncio.CancelledError)
 async def stop_producer(producer: "AIOKafkaProducer[Any, Any]", seconds: float) -> None:
     """Send what waits, for so long at most, and disconnect; leave no task behind.
 
-    A producer whose `stop` is cancelled leaves tasks that wait for brokers. Once collected, asyncio logs each:
-    "Task was destroyed but it is pending".
+    A producer whose `stop` is cancelled leaves tasks that wait for brokers. Once collected, asyncio logs
+    each: "Task was destroyed but it is pending".
     """
     stopping = asyncio.ensure_future(producer.stop())
     try:
