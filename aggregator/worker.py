@@ -26,7 +26,11 @@ from deniable.aggregator.web.comparison_api import Comparer, Comparisons
 from deniable.aggregator.web.past_windows import PastWindows
 from deniable.aggregator.web.rollup_api import RollUps
 from deniable.aggregator.web.server import WebServer
+from deniable.cluster.connection.outage import is_outage
 from deniable.estimators.errors import DeniableError
+
+#: Beside partitions, the parts of a worker that an outage concerns.
+ENGINE, PAGE = "engine", "page"
 
 log = structlog.get_logger()
 
@@ -112,7 +116,7 @@ async def run_worker(
         deployment.revision,
     )
     works = (
-        _follow(history, web, deployment, metrics),
+        _follow(history, web, assignment),
         _watch_loop(metrics),
         publisher.run(lambda: assignment.is_counting),
         assignment.markers.run(),
@@ -154,9 +158,13 @@ async def _started(
         app = build_app(deployment, assignment)
         try:
             await app.maybe_start()
+            assignment.outage.answered(ENGINE)
             return app
         except KafkaError as error:
-            log.warning("the engine cannot start, trying again", error=str(error))
+            if is_outage(error):
+                assignment.outage.failed(ENGINE, error)
+            else:
+                log.warning("the engine cannot start, trying again", error=str(error))
             await _stop(app, None, timing)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), timing.retry)
@@ -205,13 +213,10 @@ async def _watch_loop(metrics: WorkerMetrics, timing: WorkerTiming = DEFAULT) ->
 
 
 async def _follow(
-    history: EstimateHistory,
-    web: WebServer,
-    deployment: Deployment,
-    metrics: WorkerMetrics,
-    timing: WorkerTiming = DEFAULT,
+    history: EstimateHistory, web: WebServer, assignment: Assignment, timing: WorkerTiming = DEFAULT
 ) -> None:
     """Follow new estimates, find the newest ones published before, and look for changes of shares."""
+    deployment, metrics, outage = assignment.deployment, assignment.metrics, assignment.outage
     topic, partitions = deployment.topics.estimates, deployment.topics.partitions
     collections = deployment.collections.values()
 
@@ -227,13 +232,22 @@ async def _follow(
             watch.take(record)
 
         backfill = Backfill(history, [each.name for each in collections], show)
+
+        async def find(backfill: Backfill = backfill) -> None:
+            await backfill.run(deployment.cluster, topic, partitions)
+            outage.answered(PAGE)
+
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(history.follow(deployment.cluster, topic, partitions, show))
-                tasks.create_task(backfill.run(deployment.cluster, topic, partitions))
+                tasks.create_task(find())
                 tasks.create_task(watch.run(deployment.cluster, deployment.topics))
         except* (KafkaError, OSError) as failure:
-            log.warning("estimates cannot be followed, trying again", error=repr(failure.exceptions[0]))
+            (error, *_) = failure.exceptions
+            if is_outage(error):
+                outage.failed(PAGE, error)
+            else:
+                log.warning("estimates cannot be followed, trying again", error=repr(error))
         except* Exception as failure:  # else the page would stand still, and nothing would say why
             log.error("estimates cannot be followed, trying again", exc_info=failure.exceptions[0])
         await asyncio.sleep(timing.retry)

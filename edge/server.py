@@ -19,6 +19,7 @@ import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage
 from deniable.config.settings.allowance import Allowance
 from deniable.edge.collection_list import collection_list
 from deniable.edge.intake.acceptance import group_terms
@@ -165,7 +166,9 @@ class Edge:
         return ["it is stopping"] if self._is_stopping else self.writer.reasons()
 
     def _new_writer(self) -> UploadWriter:
-        return UploadWriter(self._open_session, self.settings.partitions, self.counters)
+        settings = self.settings
+        outage = Outage(settings.cluster, "uploads are refused", (settings.topic,))
+        return UploadWriter(self._open_session, settings.partitions, self.counters, outage)
 
     async def _open_session(self) -> KafkaSession:
         settings = self.settings

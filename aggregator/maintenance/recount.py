@@ -77,6 +77,8 @@ async def recount(deployment: Deployment, claim: StoredCounts, positions: set[in
                 at[waiting.pop(0)] = dict(ledger.counts.rows())
             markers += ledger.apply(record.offset, record.timestamp, record.value or b"") is None
             records += 1
+    if start > 0 and not records:  # retention has deleted all that was counted
+        whole_from = max(whole_from, untouched_window(claim.progress.watermark_ms, 1))
     at.update({position: dict(ledger.counts.rows()) for position in waiting})
     return Recount(at, markers, records, whole_from)
 

@@ -4,6 +4,7 @@ Workers may continue meanwhile: stored counts are compared with the recount at t
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ from deniable.estimators.errors import DeniableError
 from deniable.protocol.marker import is_marker
 
 WAIT_SECONDS = 60.0
+SESSION_SECONDS = 20.0
+AGAIN_SECONDS = 1.0
 MOST_MARKERS = 1000  # after the last pack
 
 
@@ -102,11 +105,19 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
 
 
 async def _check_reachable(deployment: Deployment, source: int) -> None:
-    """Fail before waiting: a ledger of another log, or lost records."""
-    start, _ = await log_start(deployment, source)  # first: workers and retention continue
-    position = progress_in(await ledger_rows(deployment, source)).position
-    if start > position:
-        raise ReplayError(str(RecordsLostError(source, position, start)))
+    """Fail before waiting: a ledger of another log, or lost records.
+
+    For longer than a broker's session: a leader that was replaced has an old ledger.
+    """
+    deadline = time.monotonic() + SESSION_SECONDS
+    while True:
+        start, _ = await log_start(deployment, source)  # first: workers and retention continue
+        position = progress_in(await ledger_rows(deployment, source)).position
+        if start <= position:
+            return
+        if time.monotonic() > deadline:
+            raise ReplayError(str(RecordsLostError(source, position, start)))
+        await asyncio.sleep(AGAIN_SECONDS)
 
 
 async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> None:

@@ -14,6 +14,7 @@ from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.topics.markers import Markers
 from deniable.aggregator.topics.relays import Relays
+from deniable.cluster.connection.outage import Outage
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16
@@ -47,7 +48,9 @@ class Assignment:
         self._openings = asyncio.Semaphore(OPENINGS)
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
-        self.markers = Markers(deployment.cluster, deployment.topics)
+        topics = deployment.topics
+        self.outage = Outage(deployment.cluster, "counting waits", (topics.reports, topics.state))
+        self.markers = Markers(deployment.cluster, topics, self.outage)
         self.relays = Relays(self.markers, deployment.relay_wait_seconds)
 
     def offer(self, partition: int, run: Run) -> None:
@@ -75,6 +78,7 @@ class Assignment:
                 self.markers.ask,
                 self._settled,
                 self.relays.follow,
+                outage=self.outage,
             )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
@@ -101,6 +105,7 @@ class Assignment:
             await asyncio.wait(running, timeout=self.timing.cancel)
         for partition in partitions:
             self.metrics.forget_partition(partition)
+            self.outage.forget(partition)
             for collection in self.deployment.home(partition).values():
                 self.metrics.forget_estimate(collection.name)
                 self._shown.pop(collection.name, None)

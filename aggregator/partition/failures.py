@@ -2,12 +2,7 @@
 
 import asyncio
 
-from aiokafka.errors import (
-    KafkaConnectionError,
-    KafkaTimeoutError,
-    ProducerFenced,
-    UnknownTopicOrPartitionError,
-)
+from aiokafka.errors import ProducerFenced, UnknownTopicOrPartitionError
 
 from deniable.aggregator.partition.fetching.last_record import LastRecord
 from deniable.estimators.errors import DeniableError, place_of
@@ -84,10 +79,7 @@ def raise_if_cancelled() -> None:
 
 
 def why(error: BaseException) -> str:
-    """Why the ledger was lost, for people."""
-    if isinstance(error, (KafkaTimeoutError, TimeoutError, KafkaConnectionError)):
-        # One message for all: an unreachable broker raises any of these.
-        return "Kafka does not answer or refuses access, or a topic is missing; deniable doctor says which"
+    """Why the ledger was lost, if by no outage, for people."""
     if isinstance(error, ProducerFenced):
         return "another worker or command has opened it"
     if isinstance(error, UnknownTopicOrPartitionError):

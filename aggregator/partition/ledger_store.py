@@ -25,6 +25,8 @@ from deniable.aggregator.partition.fetching.last_record import LastRecord, decod
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.topics.transaction_batches import Outgoing, TransactionBatches
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.closing import stop_producer
+from deniable.cluster.reading.consumer import IDLE_MILLISECONDS
 from deniable.cluster.reading.partition_reader import RowReader, fold
 from deniable.protocol.topic_names import Topics
 
@@ -90,6 +92,7 @@ class LedgerStore:
             transaction_timeout_ms=TRANSACTION_MILLISECONDS,
             request_timeout_ms=10_000,
             max_batch_size=BATCH_BYTES,
+            connections_max_idle_ms=IDLE_MILLISECONDS,
         )
         with _assertions_as_kafka_errors():
             await producer.start()
@@ -171,12 +174,7 @@ class LedgerStore:
         producer, self._producer = self._producer, None
         if producer is None:
             return
-        try:
-            async with asyncio.timeout(self.timing.close):
-                with _assertions_as_kafka_errors():
-                    await producer.stop()
-        except STORE_ERRORS:
-            await producer.client.close()
+        await stop_producer(producer, self.timing.close)
 
     async def _commit(self, records: Iterable[Outgoing], position: int | None, last: str) -> int:
         producer = self._producer

@@ -45,6 +45,7 @@ from deniable.aggregator.partition.ledger_store import STORE_ERRORS, LedgerStore
 from deniable.aggregator.partition.readiness import Readiness
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
 from deniable.aggregator.records.known_texts import KnownTexts
+from deniable.cluster.connection.outage import Outage
 from deniable.cluster.reading.partition_reader import RowReader
 from deniable.protocol.marker import KEY_BYTES
 
@@ -69,13 +70,15 @@ class PartitionOwner:
         ask_to_close: Callable[[Mapping[int, int]], None] = lambda _: None,
         settled: asyncio.Event | None = None,
         follow_relays: Callable[[Ledger], Coroutine[None, None, None]] = _stands_alone,
+        *,
+        outage: Outage,
     ) -> None:
         self.partition = partition
         self.deployment = deployment
         self.source = source
         self.metrics = metrics
         self.timing = timing
-        self.readiness = Readiness(partition, metrics, timing)
+        self.readiness = Readiness(partition, metrics, outage, timing)
         self.lost_windows = LostWindows(metrics)
         self.ask_to_close = ask_to_close
         self.follow_relays = follow_relays

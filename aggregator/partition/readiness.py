@@ -10,6 +10,7 @@ import structlog
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.failures import why
 from deniable.aggregator.partition.timing import DEFAULT, PartitionTiming
+from deniable.cluster.connection.outage import Outage, described, is_outage
 
 log = structlog.get_logger()
 
@@ -21,21 +22,25 @@ class Readiness:
     ----------
     partition : of `reports`.
     metrics : of the worker.
+    outage : of the worker: what it explains is logged once, not by partition.
     timing : when a standstill makes the partition not ready.
     """
 
-    def __init__(self, partition: int, metrics: WorkerMetrics, timing: PartitionTiming = DEFAULT) -> None:
+    def __init__(
+        self, partition: int, metrics: WorkerMetrics, outage: Outage, timing: PartitionTiming = DEFAULT
+    ) -> None:
         self.partition = partition
+        self.outage = outage
         self.metrics = metrics
         self.timing = timing
         self.is_stalled = False
         self._trouble: str | None = f"partition {partition}: opening the ledger"
+        self._fails = False  # for Kafka, since the last loss
         self._stored_position = 0
         self._watched_position = -1
         self._advanced_at = time.monotonic()
         self._stored_at = time.monotonic()  # when a checkpoint was last stored or not needed
-        self._is_announced = False
-        self._logged_reason = ""  # until the ledger is open again: an outage is one line
+        self._logged_reason: str | None = ""  # of the last loss; None once the ledger has proved usable
 
     @property
     def reason_not_ready(self) -> str | None:
@@ -43,6 +48,8 @@ class Readiness:
 
         An open ledger is not enough: the broker may refuse its transactions.
         """
+        if self._trouble and self._fails and self.outage.cause:
+            return f"partition {self.partition}: {self.outage}; opening the ledger again"
         if self._trouble is None and self._is_silent:
             return f"partition {self.partition}: nothing could be stored for {self.timing.unstored:g} s"
         return self._trouble
@@ -54,25 +61,28 @@ class Readiness:
     def opened(self, position: int) -> None:
         """Note that the ledger is open at this stored position; it is said once it has proved usable."""
         self._stored_position = position
-        self._is_announced = False
 
     def lost(self, error: BaseException) -> None:
         """Note that the ledger was discarded and will be reopened."""
-        reason = why(error)
+        self._fails = is_outage(error)
+        reason = described(error) if self._fails else why(error)
         self._trouble = f"partition {self.partition}: {reason}; opening the ledger again"
         self.metrics.lag.remove_by_labels({"partition": str(self.partition)})
-        if reason != self._logged_reason:
+        if self._fails:
+            self.outage.failed(self.partition, error)
+        elif reason != self._logged_reason:
             log.warning("ledger lost", partition=self.partition, reason=reason, error=repr(error))
             self._logged_reason = reason
         self.metrics.resyncs.inc()
 
     def stored(self, position: int) -> None:
         """Note that all counts before this position are stored."""
-        if not self._is_announced:
+        if self._logged_reason is not None:
             log.info("ledger open", partition=self.partition, position=self._stored_position)
-            self._is_announced, self._logged_reason = True, ""
+            self._logged_reason = None
         self._stored_position = position
         self._stored_at = time.monotonic()
+        self.outage.answered(self.partition)
         if not self.is_stalled:
             self._trouble = None
 

@@ -1,6 +1,7 @@
 """Publish what the workers count in the topic `collections`, where producers compare it with their files.
 
-Rule: exactness never depends on this topic. A worker that cannot read or write it counts on.
+Rule: exactness never depends on this topic. A worker that cannot read or write it counts on, and logs why
+only if a topic or a permission is missing: an outage is logged by what counts.
 """
 
 import asyncio
@@ -13,12 +14,12 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError as PlainKafkaError
 
 from deniable.cluster.cluster import Cluster
-from deniable.cluster.reading.publication_reader import PublicationReader, UnreadableError
+from deniable.cluster.reading.publication_reader import LacksError, PublicationReader, UnreadableError
 from deniable.estimators.collection import Collection
 from deniable.protocol.publication import PARTITION, Publication, encode_publication, publication_of
 
 PAUSE_SECONDS = 60.0  # between two comparisons of the topic with the collection file
-WAIT_SECONDS = 1.0  # between two questions whether the worker counts
+WAIT_SECONDS = 1.0  # between two questions whether the worker counts, and whether an outage is over
 WRITE_SECONDS = 20.0
 BOOTSTRAP_MILLISECONDS = 3000
 
@@ -62,6 +63,7 @@ class CollectionPublisher:
         self._topic = topic
         self._own = {each.name: publication_of(each, revision, len(listed)) for each in listed}
         self._trouble = ""
+        self._lacks = False
 
     async def run(self, is_counting: Callable[[], bool], pause_seconds: float = PAUSE_SECONDS) -> None:
         """Publish what is missing, then look again every minute; does not return.
@@ -72,21 +74,27 @@ class CollectionPublisher:
         pause_seconds : between two looks.
         """
         while True:
-            counts = is_counting()
-            if counts:
-                self._note(await self.publish())
-            await asyncio.sleep(pause_seconds if counts else WAIT_SECONDS)
+            is_over = False
+            if is_counting():
+                trouble = await self.publish()
+                is_over = not trouble or self._lacks
+                if is_over:
+                    self._note(trouble)
+            await asyncio.sleep(pause_seconds if is_over else WAIT_SECONDS)
 
     async def publish(self) -> str:
-        """Write what the topic lacks. Return why that is impossible, with the remedy; empty if it is done."""
+        """Write what the topic lacks. Return why that is impossible; empty if it is done."""
+        self._lacks = False  # topic or permission
         try:
             async with asyncio.timeout(WRITE_SECONDS):
                 published = await asyncio.to_thread(self._published)
                 if changed := changes(self._own, published):
                     await self._write(changed)
         except UnreadableError as error:
+            self._lacks = isinstance(error, LacksError)
             return str(error)
         except TopicAuthorizationFailedError:
+            self._lacks = True
             return f"no permission: Write topic {self._topic}"
         except (KafkaError, PlainKafkaError, OSError, TimeoutError) as error:
             return f"Kafka does not answer: {type(error).__name__}"

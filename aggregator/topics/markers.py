@@ -16,12 +16,14 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage, is_outage
 from deniable.protocol.marker import MARKER
 from deniable.protocol.topic_names import Topics
 
 RETRY_SECONDS = 1.0
 AGAIN_SECONDS = 60.0  # for one that a broker acknowledged and then lost
 REQUEST_MILLISECONDS = 10_000
+MARKERS = "markers"  # the part of the worker, in an outage
 ERRORS = (KafkaError, TimeoutError, OSError, AssertionError)  # aiokafka asserts what a broker can falsify
 
 log = structlog.get_logger()
@@ -38,9 +40,11 @@ class Markers:
     Parameters
     ----------
     cluster, topics : of the deployment.
+    outage : of the worker.
     """
 
-    def __init__(self, cluster: Cluster, topics: Topics) -> None:
+    def __init__(self, cluster: Cluster, topics: Topics, outage: Outage) -> None:
+        self.outage = outage
         self.cluster = cluster
         self.topics = topics
         self._appended: dict[int, _Appended] = {}
@@ -66,7 +70,7 @@ class Markers:
             self._asked.put_nowait((partition, marker))
 
     async def run(self) -> None:
-        """Append what is asked for, until cancelled. An outage is one line at its begin, one at its end."""
+        """Append what is asked for, until cancelled."""
         async with asyncio.TaskGroup() as appending:
             producer = await self._started()
             try:
@@ -116,11 +120,15 @@ class Markers:
         return former.at + max(RETRY_SECONDS, (until_ms - former.append_ms) / 1000)
 
     def _note_success(self) -> None:
+        self.outage.answered(MARKERS)
         if self._is_refused:
             self._is_refused = False
             log.info("markers are appended again", topic=self.topics.reports)
 
     def _note_refusal(self, error: BaseException) -> None:
+        if is_outage(error):
+            self.outage.failed(MARKERS, error)
+            return
         if self._is_refused:
             return
         self._is_refused = True

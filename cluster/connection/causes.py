@@ -1,5 +1,7 @@
 """Turn errors of connecting to Kafka into a cause and a remedy."""
 
+import errno
+import resource
 import socket
 import ssl
 from collections.abc import Iterator
@@ -143,6 +145,10 @@ def _of_login(error: KafkaError) -> Cause:
 
 
 def _of_network(error: OSError, waited_seconds: float) -> Cause:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        what = f"this process may open no more files (its limit is {limit})"
+        return Cause(what, "raise it: LimitNOFILE in the systemd unit, ulimits nofile in Compose", False)
     match error:
         case socket.gaierror():
             return Cause(f"{error.strerror}", "correct the host name, or fix DNS", False)

@@ -1,6 +1,8 @@
 """Check that Kafka can be reached and accepts us; its clients retry for half a minute and name no cause."""
 
 import asyncio
+import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from deniable.cluster.cluster import Cluster, is_loopback
@@ -10,10 +12,15 @@ from deniable.cluster.credential_files import SecurityError
 from deniable.estimators.errors import DeniableError
 
 PROBE_SECONDS = 5.0
+LOOP_FILES = 8
 
 
 class UnreachableError(DeniableError, RuntimeError):
     """None of the brokers' addresses can be used."""
+
+
+class BrokerAwayError(UnreachableError):
+    """A broker accepted us, but another one that is needed, or that it still names, does not answer."""
 
 
 class RefusedError(UnreachableError):
@@ -46,10 +53,11 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
     Raises
     ------
     UnreachableError with the reason for every address; RefusedError if a broker answered; SecurityError if a
-    file of `kafka.security` cannot be used.
+    file of `kafka.security` cannot be used; OSError if this process may open no more files.
     """
     if cluster.security is not None:
         cluster.security.check()
+    require_spare_files()
     causes = asyncio.run(_causes_of(cluster, seconds))
     if causes is None:
         return
@@ -65,6 +73,13 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
     else:
         remedy = "check that it runs and that kafka.bootstrap_servers names it; deniable doctor says more"
     raise UnreachableError(f"no Kafka broker answers ({reasons}); {remedy}")
+
+
+def require_spare_files() -> None:
+    """Raise OSError if this process may open no more files: a loop that lacks one leaves a traceback."""
+    with ExitStack() as files:
+        for _ in range(LOOP_FILES):
+            files.enter_context(open(os.devnull))
 
 
 async def _causes_of(cluster: Cluster, seconds: float) -> dict[str, Cause] | None:

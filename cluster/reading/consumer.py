@@ -8,6 +8,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 
+#: After which a connection that only asked for leaders, say, is closed: with many partitions they are many.
+IDLE_MILLISECONDS = 20_000
+
 
 @asynccontextmanager
 async def assigned_consumer(
@@ -41,6 +44,7 @@ async def assigned_consumer(
         auto_offset_reset="earliest",
         request_timeout_ms=request_milliseconds,
         fetch_max_wait_ms=fetch_wait_milliseconds,
+        connections_max_idle_ms=IDLE_MILLISECONDS,
     )
     create_no_topics(consumer._client)
     try:

@@ -40,6 +40,10 @@ class UnreadableError(Exception):
     """The topic cannot be read now; the message says why."""
 
 
+class LacksError(UnreadableError):
+    """The topic is absent, or we may not read it."""
+
+
 class PublicationReader:
     """Reads the topic, and keeps what it has read. Not thread-safe.
 
@@ -79,9 +83,9 @@ class PublicationReader:
             if future.exception is not None:
                 raise future.exception
         except TopicAuthorizationFailedError:
-            raise UnreadableError(f"no permission: Read topic {self._topic}") from None
+            raise LacksError(f"no permission: Read topic {self._topic}") from None
         except UnknownTopicOrPartitionError:
-            raise UnreadableError(f"topic {self._topic} is absent") from None
+            raise LacksError(f"topic {self._topic} is absent") from None
         except KafkaError as error:
             raise UnreadableError(f"topic {self._topic}: {type(error).__name__}") from None
         self._known = content

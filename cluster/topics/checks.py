@@ -1,14 +1,19 @@
 """Check the topics that a program uses before it begins."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
 
 from deniable.cluster.cluster import Cluster, PlaintextError
-from deniable.cluster.connection.probe import probe
+from deniable.cluster.connection.outage import why_unavailable
+from deniable.cluster.connection.probe import BrokerAwayError, probe
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import lack, missing, unreadable
 from deniable.cluster.permissions.roles import (
@@ -24,6 +29,9 @@ from deniable.estimators.collection import Collection
 from deniable.estimators.errors import DeniableError
 from deniable.protocol.topic_names import Topics
 
+#: Longer than a broker that has died is still named by the others, and its partitions have no other leader.
+AWAY_SECONDS = 20.0
+AGAIN_SECONDS = 0.5
 READING_ROLES = (Role.READER, Role.AGGREGATOR, Role.RELAY)
 NO_UPLOADS = (
     "the collection file has no section edge or relay; write relay: {} into it, then run deniable topics "
@@ -31,10 +39,32 @@ NO_UPLOADS = (
 )
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 class TopicSetupError(DeniableError, RuntimeError):
     """The topics cannot be created or used; the message says what to do."""
 
 
+def patient(ask: Callable[P, T]) -> Callable[P, T]:
+    """Let a question be asked again while one of several brokers is away; BrokerAwayError in the end."""
+
+    @wraps(ask)
+    def again(*of: P.args, **how: P.kwargs) -> T:
+        deadline = time.monotonic() + AWAY_SECONDS
+        while True:
+            try:
+                return ask(*of, **how)
+            except BrokerAwayError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(AGAIN_SECONDS)
+
+    return again
+
+
+@patient
 def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
     """Return a topic's number of partitions, whatever its settings.
 
@@ -52,6 +82,7 @@ def partitions_of(cluster: Cluster, topics: Topics, name: str) -> int:
         return numbers[name]
 
 
+@patient
 def require_readable(cluster: Cluster, topics: Topics, name: str) -> None:
     """Check the topic to read; TopicSetupError if it is absent or unfit, or if we may not read it."""
     with connected(cluster) as admin:
@@ -78,6 +109,7 @@ def refuse_lacks(
         refuse([lack(cluster, lacks, role)])
 
 
+@patient
 def require_reports(cluster: Cluster, topics: Topics) -> None:
     """Check the topic that producers write to; TopicSetupError with a line for each finding."""
     with connected(cluster) as admin:
@@ -85,6 +117,7 @@ def require_reports(cluster: Cluster, topics: Topics) -> None:
         refuse(topic_findings.reports_findings(admin, topics))
 
 
+@patient
 def require_uploads(cluster: Cluster, topics: Topics, role: Role, collections: Sequence[Collection]) -> None:
     """Check the topics of an edge or a relay; TopicSetupError with a line for each finding but warnings.
 
@@ -119,7 +152,10 @@ def refuse(findings: Sequence[Finding]) -> None:
 
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    """Connect an admin client; UnreachableError, or TopicSetupError with what the broker refused."""
+    """Connect an admin client; UnreachableError, or TopicSetupError with what the broker refused.
+
+    Among the first is BrokerAwayError, raised for what is asked within: of several brokers, one is away.
+    """
     probe(cluster)
     try:
         admin = KafkaAdminClient(**cluster.client_settings())
@@ -129,6 +165,14 @@ def connected(cluster: Cluster) -> Iterator[KafkaAdminClient]:
         finally:
             admin.close()
     except KafkaError as error:
+        if _is_away(error):
+            why = asyncio.run(why_unavailable(cluster, (), error))
+            raise BrokerAwayError(f"Kafka at {cluster.bootstrap_servers} does not answer: {why}") from error
         raise TopicSetupError(f"Kafka at {cluster.bootstrap_servers} refused: {error}") from error
     except PlaintextError as error:
         raise TopicSetupError(str(error)) from error
+
+
+def _is_away(error: KafkaError) -> bool:
+    away = error.retriable or isinstance(error, KafkaConnectionError | KafkaTimeoutError)
+    return bool(away) and not isinstance(error, UnknownTopicOrPartitionError)

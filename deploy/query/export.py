@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from deniable.config.file import Configuration, load
 from deniable.deploy.cli.event_loop import run_until_signalled
 from deniable.deploy.cli.options import Folder, config_option, servers_option
 from deniable.deploy.query.period_options import optional_period_options, period_asked
+from deniable.deploy.services.kafka_wait import once_kafka_answers
 from deniable.estimators.collection import Collection
 from deniable.protocol.words import number_of
 
@@ -104,7 +106,8 @@ def export(
     schema = estimate_schema() if kind == "estimates" else window_schema()
     topics = loaded.topics
     topic = topics.estimates if kind == "estimates" else topics.windows
-    topic_checks.require_readable(loaded.cluster, topics, topic)
+    needs = partial(topic_checks.require_readable, loaded.cluster, topics, topic)
+    once_kafka_answers(needs) if follow else needs()
     with _opened(output) as place:
         files = DayFiles(place, asked, kind, ending, schema)
         if lost := files.forget_if_lost():

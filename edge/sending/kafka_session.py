@@ -7,7 +7,7 @@ aiokafka's producer, with a future, a batch and a timer for each record, would c
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
@@ -17,6 +17,7 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from deniable.cluster.cluster import Cluster, PlaintextError
+from deniable.cluster.connection.outage import described
 from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 
@@ -28,8 +29,8 @@ LATEST = -1
 METADATA_MS = 60_000
 BATCH_OVERHEAD_BYTES = 256
 
-#: What aiokafka raises when a broker cannot be used; KeyError if two requests on one connection time out.
-FAILURES = (kafka_errors.KafkaError, OSError, asyncio.TimeoutError, KeyError)
+#: What aiokafka raises when a broker cannot be used.
+FAILURES = (kafka_errors.KafkaError, OSError, asyncio.TimeoutError)
 
 
 class SessionError(Exception):
@@ -82,7 +83,7 @@ class KafkaSession:
             await self._client.bootstrap()
             await self.refresh(self._topic)
         except FAILURES as error:
-            raise SessionError(f"Kafka at {cluster.bootstrap_servers}: {cause(error)}") from None
+            raise SessionError(f"Kafka at {cluster.bootstrap_servers}: {cause(error)}") from error
         try:
             cluster.check_advertised(broker.host for broker in self._client.cluster.brokers())
         except PlaintextError as error:
@@ -131,7 +132,7 @@ class KafkaSession:
         """
         batches = [(partition, record_batch(frame)) for partition, frame in frames.items()]
         request = ProduceRequest(None, ALL, ACKNOWLEDGE_MS, [(self._topic, batches)])
-        response = await self._client.send(node, request)
+        response = await self._answer(node, request)
         results: dict[int, BaseException | None] = {}
         for _topic, answers in response.topics:
             for partition, code, *_rest in answers:
@@ -148,7 +149,7 @@ class KafkaSession:
             by_node.setdefault(node, []).append((source.partition, LATEST))
         for node, wanted in by_node.items():
             request = OffsetRequest(-1, 0, [(self._topic, wanted)])
-            response = await self._client.send(node, request)
+            response = await self._answer(node, request)
             for _topic, answers in response.topics:
                 for _partition, code, _time, end, *_rest in answers:
                     if code:
@@ -156,6 +157,12 @@ class KafkaSession:
                     if end == 0:
                         return False
         return True
+
+    async def _answer(self, node: int, request: Any) -> Any:
+        try:
+            return await self._client.send(node, request)
+        except KeyError:  # two requests on one connection timed out
+            raise kafka_errors.RequestTimedOutError from None
 
     async def close(self) -> None:
         """Disconnect; requests in flight fail."""
@@ -180,10 +187,4 @@ def cause(error: BaseException) -> str:
             return "not authorized: an edge needs Write and Describe on the topic uploads"
         case kafka_errors.AuthenticationFailedError() | kafka_errors.SaslAuthenticationFailed():
             return "authentication failed, the password is wrong or the user unknown"
-        case kafka_errors.NotEnoughReplicasError() | kafka_errors.NotEnoughReplicasAfterAppendError():
-            return "too few replicas are in sync"
-        case kafka_errors.KafkaConnectionError() | kafka_errors.NodeNotReadyError() | OSError():
-            return "no broker answers"
-        case kafka_errors.RequestTimedOutError() | TimeoutError():
-            return "no answer in time"
-    return type(error).__name__
+    return described(error)

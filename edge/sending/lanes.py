@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Protocol
 
+from deniable.cluster.connection.outage import NOT_ENOUGH
 from deniable.protocol.uploads.frame import FRAME_HEADER_BYTES, LENGTH_BYTES, MAX_UPLOADS
 from deniable.protocol.wire import MAX_RECORD_BYTES
 
@@ -28,13 +29,15 @@ class Lane:
 
     Attributes
     ----------
-    trouble : why its last frame failed; empty if it did not.
+    trouble : why its last frame failed; None if it did not.
+    lacks_replicas : whether a frame failed for that since the last one that did not.
     since : when the trouble began, seconds of the loop's clock.
     """
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.trouble = ""
+        self.trouble: BaseException | None = None
+        self.lacks_replicas = False
         self.since = 0.0
         self._waiting: deque[WaitingUpload] = deque()
 
@@ -69,8 +72,9 @@ class Lane:
             found.append(self._waiting.popleft())
         return found
 
-    def fail(self, trouble: str, now: float) -> None:
+    def fail(self, trouble: BaseException, now: float) -> None:
         """Note that a frame failed."""
-        if not self.trouble:
+        if self.trouble is None:
             self.since = now
         self.trouble = trouble
+        self.lacks_replicas |= isinstance(trouble, NOT_ENOUGH)

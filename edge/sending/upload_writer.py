@@ -14,7 +14,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import structlog
+from aiokafka.errors import LeaderNotAvailableError, NodeNotReadyError, RequestTimedOutError
 
+from deniable.cluster.connection.outage import Outage, is_outage
 from deniable.edge.lasting_tasks import LastingTasks
 from deniable.edge.metrics.counters import EdgeCounters
 from deniable.edge.sending.kafka_session import FAILURES, KafkaSession, SessionError, cause
@@ -38,6 +40,7 @@ STARTING = "Kafka has not answered yet"
 NOT_BEGUN = "no relay has begun on this topic yet: start deniable relay"
 FULL = "the queue of uploads is full"
 AWAY = "Kafka takes no uploads now"
+SESSION = "session"  # beside partitions, what an outage may concern
 GAVE_UP = "Kafka did not take it in time"
 
 _log = structlog.get_logger()
@@ -51,6 +54,7 @@ class UploadWriter:
     open_session : connects; SessionError if that fails now.
     partitions : of the topic.
     counters : of this edge.
+    outage : says once that Kafka takes no uploads, and once that it does again.
 
     Attributes
     ----------
@@ -58,11 +62,16 @@ class UploadWriter:
     """
 
     def __init__(
-        self, open_session: Callable[[], Awaitable[KafkaSession]], partitions: int, counters: EdgeCounters
+        self,
+        open_session: Callable[[], Awaitable[KafkaSession]],
+        partitions: int,
+        counters: EdgeCounters,
+        outage: Outage,
     ) -> None:
         self._open_session = open_session
         self._lanes = [Lane(each) for each in range(partitions)]
         self._counters = counters
+        self._outage = outage
         self._session: KafkaSession | None = None
         self._reason = STARTING  # why nothing is taken at all; empty if uploads are taken
         self._ready: dict[Lane, None] = {}  # an ordered set of lanes with uploads
@@ -105,8 +114,8 @@ class UploadWriter:
             return [self._reason]
         by_trouble: dict[str, list[str]] = {}
         for lane in self._lanes:
-            if self._is_refused(lane):
-                by_trouble.setdefault(lane.trouble, []).append(str(lane.partition))
+            if lane.trouble and self._is_refused(lane):
+                by_trouble.setdefault(cause(lane.trouble), []).append(str(lane.partition))
         return [f"uploads partitions {', '.join(each)}: {why}" for why, each in by_trouble.items()]
 
     async def close(self, seconds: float) -> None:
@@ -142,7 +151,7 @@ class UploadWriter:
                 continue
             node = session.leader(lane.partition)
             if node is None:
-                lane.fail("it has no leader", self._loop.time())
+                lane.fail(LeaderNotAvailableError(), self._loop.time())
             elif node not in self._busy:
                 by_node.setdefault(node, []).append(lane)
         for node, lanes in by_node.items():
@@ -175,7 +184,7 @@ class UploadWriter:
         finally:
             self._busy.discard(node)
         for lane, uploads in taken.items():
-            self._finish(lane, uploads, trouble.get(lane.partition, SessionError("no answer")))
+            self._finish(lane, uploads, trouble.get(lane.partition, RequestTimedOutError()))
         if self._ready:
             self._flush_soon()
 
@@ -183,11 +192,12 @@ class UploadWriter:
         if error is not None:
             self._counters.frame_failures += 1
             lane.put_back(uploads)
-            lane.fail(cause(error), self._loop.time())
+            lane.fail(error, self._loop.time())
             self._ready[lane] = None
             return
         self._counters.frames += 1
-        lane.trouble = ""
+        lane.trouble, lane.lacks_replicas = None, False
+        self._outage.answered(lane.partition)
         self._done(uploads, "")
 
     def _done(self, uploads: list[WaitingUpload], reason: str) -> None:
@@ -219,7 +229,7 @@ class UploadWriter:
             try:
                 self._session = await self._open_session()
             except SessionError as error:
-                self._refuse(str(error))
+                self._refuse(str(error), error.__cause__)
                 await asyncio.sleep(_jittered(RECONNECTS[min(failures, len(RECONNECTS) - 1)]))
                 failures += 1
                 continue
@@ -233,7 +243,7 @@ class UploadWriter:
 
     async def _use(self, session: KafkaSession) -> None:
         """Wait until a relay has begun; then look after partitions in trouble until none takes uploads."""
-        with suppress(*FAILURES):
+        try:
             while not await session.has_begun():
                 self._refuse(NOT_BEGUN)
                 await asyncio.sleep(BEGIN_SECONDS)
@@ -241,7 +251,8 @@ class UploadWriter:
             self._take()
             await self._repair(session)
             return
-        self._refuse("Kafka does not answer")
+        except FAILURES as error:
+            self._refuse(cause(error), error)
         await asyncio.sleep(_jittered(RECONNECTS[0]))
 
     async def _repair(self, session: KafkaSession) -> None:
@@ -250,6 +261,9 @@ class UploadWriter:
         while True:
             await asyncio.sleep(_jittered(RETRIES[min(attempts, len(RETRIES) - 1)]))
             bad = [lane for lane in self._lanes if lane.trouble]
+            for lane in bad:
+                if lane.trouble and self._is_refused(lane):
+                    self._outage.failed(lane.partition, lane.trouble)
             attempts = attempts + 1 if bad else 0
             if bad and await self._is_repaired(session):
                 self._flush_soon()
@@ -259,7 +273,8 @@ class UploadWriter:
             now = self._loop.time()
             are_all_bad = all(lane.trouble and now - lane.since > LOST_SECONDS for lane in self._lanes)
             if now - answered_at > LOST_SECONDS or are_all_bad:
-                self._refuse(bad[0].trouble)
+                error = bad[0].trouble
+                self._refuse(cause(error) if error else AWAY, error)
                 return
 
     async def _is_repaired(self, session: KafkaSession) -> bool:
@@ -269,26 +284,38 @@ class UploadWriter:
             for lane in self._lanes:
                 node = session.leader(lane.partition)
                 if node is None:
-                    lane.fail("it has no leader", self._loop.time())
+                    lane.fail(LeaderNotAvailableError(), self._loop.time())
                 elif await session.is_ready(node):
-                    lane.trouble = ""
+                    self._try(lane)
                 else:
-                    lane.fail("no broker answers", self._loop.time())
+                    lane.fail(NodeNotReadyError(), self._loop.time())
         except FAILURES:
             return False
         return True
 
-    def _refuse(self, reason: str) -> None:
-        if reason != self._reason:
+    def _refuse(self, reason: str, error: BaseException | None = None) -> None:
+        if error and is_outage(error):
+            self._outage.failed(SESSION, error)
+        elif reason != self._reason:
             _log.warning("uploads are refused", reason=reason)
         self._reason = reason
 
     def _take(self) -> None:
-        _log.info("uploads are taken")
+        if not self._outage.cause:
+            _log.info("uploads are taken")
         self._reason = ""
         for lane in self._lanes:
-            lane.trouble = ""
+            self._try(lane)
+        self._outage.answered(SESSION)
         self._flush_soon()
+
+    def _try(self, lane: Lane) -> None:
+        """Take uploads for it again. Whether enough replicas are in sync, only an acknowledgement says."""
+        if lane.trouble and lane.lacks_replicas:
+            self._outage.failed(lane.partition, lane.trouble)
+        elif not lane.lacks_replicas:
+            self._outage.answered(lane.partition)
+        lane.trouble = None
 
 
 def _jittered(seconds: float) -> float:

@@ -10,7 +10,6 @@ following   the settings of the file, and those that may follow the log's
 delivery    records that are sent until Kafka has them
 group       the consumer: which partitions are ours, positions, commits
 outcomes    what became of the uploads of each batch, for the topic `rejected-uploads`
-away        whether Kafka answers
 metrics     what Prometheus sees; `definitions` names it
 errors      why a relay ends
 """

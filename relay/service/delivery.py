@@ -13,7 +13,8 @@ from aiokafka.errors import (
 )
 
 from deniable.cluster.cluster import Cluster
-from deniable.relay.service.away import Away
+from deniable.cluster.connection.closing import stop_producer
+from deniable.cluster.connection.outage import Outage
 from deniable.relay.service.errors import RelayError
 from deniable.relay.service.partition import Sendable
 
@@ -21,6 +22,7 @@ BATCH_BYTES = 1 << 18
 RECORD_BYTES = 1_048_588
 REQUEST_MILLISECONDS = 10_000
 RETRY_SECONDS = 0.5
+STOP_SECONDS = 1.0
 NEVER = (
     ClusterAuthorizationFailedError,
     InvalidTopicError,
@@ -35,10 +37,10 @@ class PackDelivery:
     Parameters
     ----------
     cluster : which Kafka.
-    away : notes whether it answers.
+    away : notes whether it takes records.
     """
 
-    def __init__(self, cluster: Cluster, away: Away) -> None:
+    def __init__(self, cluster: Cluster, away: Outage) -> None:
         self._away = away
         self._producer: AIOKafkaProducer[bytes, bytes] = AIOKafkaProducer(
             **cluster.client_settings(),
@@ -54,7 +56,7 @@ class PackDelivery:
 
     async def stop(self) -> None:
         """Disconnect."""
-        await self._producer.stop()
+        await stop_producer(self._producer, STOP_SECONDS)
 
     async def send(self, records: Sequence[Sendable], is_wanted: Callable[[], bool]) -> bool:
         """Send all records, again and again, until all are acknowledged.
@@ -77,21 +79,19 @@ class PackDelivery:
             left = await self._attempt(left)
             if left:
                 if not is_wanted():
+                    for each in left:
+                        self._away.forget(each.place)
                     return False
                 await asyncio.sleep(RETRY_SECONDS)
-        if records:
-            self._away.answered()
         return True
 
     async def append(self, topic: str, partition: int, value: bytes) -> int | None:
         """Send one record; return its offset, None if Kafka did not answer."""
-        (answer,) = await asyncio.gather(
-            self._send(Sendable(topic, value, partition)), return_exceptions=True
-        )
+        record = Sendable(topic, value, partition)
+        (answer,) = await asyncio.gather(self._send(record), return_exceptions=True)
         if isinstance(answer, BaseException):
-            self._judge(answer, topic)
+            self._judge(answer, record)
             return None
-        self._away.answered()
         return int(answer)
 
     async def _attempt(self, records: Sequence[Sendable]) -> list[Sendable]:
@@ -100,7 +100,7 @@ class PackDelivery:
         failed = []
         for record, answer in zip(records, answers, strict=True):
             if isinstance(answer, BaseException):
-                self._judge(answer, record.topic)
+                self._judge(answer, record)
                 failed.append(record)
         return failed
 
@@ -112,15 +112,17 @@ class PackDelivery:
             partition=record.partition,
             timestamp_ms=record.timestamp_ms,
         )
-        return int((await future).offset)
+        offset = int((await future).offset)
+        self._away.answered(record.place)
+        return offset
 
-    def _judge(self, error: BaseException, topic: str) -> None:
+    def _judge(self, error: BaseException, record: Sendable) -> None:
         """Note an error that a retry may mend; raise what it may not."""
         if isinstance(error, NEVER):
             raise RelayError(
-                f"topic {topic} takes no record of this relay ({type(error).__name__}): run deniable doctor "
-                "--as relay, which says what is missing"
+                f"topic {record.topic} takes no record of this relay ({type(error).__name__}): run deniable "
+                "doctor --as relay, which says what is missing"
             ) from error
         if not isinstance(error, KafkaError):
             raise error
-        self._away.failed(error)
+        self._away.failed(record.place, error)

@@ -28,6 +28,7 @@ FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory
 SESSION_MILLISECONDS = 6_000  # a dead relay's partitions must be open again within delivery_seconds
 HEARTBEAT_MILLISECONDS = 500  # the others learn from their next one that a relay is dead
 POLL_INTERVAL_MILLISECONDS = 600_000
+LEADERS_MILLISECONDS = 10_000  # a leader that was replaced may answer on, and never says so
 ASK_SECONDS = 10.0
 RETRY_SECONDS = 0.2
 VALUE_SECONDS = 10.0
@@ -74,6 +75,7 @@ class RelayGroup:
             session_timeout_ms=SESSION_MILLISECONDS,
             heartbeat_interval_ms=HEARTBEAT_MILLISECONDS,
             max_poll_interval_ms=POLL_INTERVAL_MILLISECONDS,
+            metadata_max_age_ms=LEADERS_MILLISECONDS,
             partition_assignment_strategy=(StickyPartitionAssignor,),
         )
         self._admin = AIOKafkaAdminClient(**settings, request_timeout_ms=int(ASK_SECONDS * 1000))

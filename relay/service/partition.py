@@ -34,6 +34,11 @@ class Sendable(NamedTuple):
     key: bytes | None = None
     timestamp_ms: int | None = None
 
+    @property
+    def place(self) -> tuple[str, int | None]:
+        """Topic and partition."""
+        return self.topic, self.partition
+
 
 @dataclass(frozen=True)
 class SealedBatch:

@@ -25,13 +25,13 @@ from aiokafka.errors import (
 )
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage
 from deniable.cluster.topics.findings import unknown_codec
 from deniable.estimators.accounting.shuffling.honest import HonestShuffle
 from deniable.estimators.errors import DefectError, DeniableError
 from deniable.relay.control import RelaySettings, is_settings
 from deniable.relay.fold import Fold
 from deniable.relay.keys import RelayKeys
-from deniable.relay.service.away import Away
 from deniable.relay.service.delivery import PackDelivery
 from deniable.relay.service.errors import RelayError
 from deniable.relay.service.following import names_of
@@ -47,6 +47,7 @@ SHOW_SECONDS = 2.0
 ANSWER_SECONDS = 5.0  # after which Kafka does not answer
 STOP_SECONDS = 2.0  # to send and commit what was read
 LEAVE_SECONDS = 1.5  # to leave the group and disconnect
+GROUP, ENDS = "group", "ends"  # beside topics and partitions, what may fail for Kafka
 
 _log = structlog.get_logger(__name__)
 
@@ -106,7 +107,8 @@ class RelayService:
 
     def __init__(self, config: RelayConfig, keys: RelayKeys) -> None:
         self._config, self._keys = config, keys
-        self._away = Away(config.cluster.bootstrap_servers)
+        written = (config.uploads, config.reports, config.rejected)
+        self._away = Outage(config.cluster, "uploads wait in Kafka", written)
         self._metrics = RelayMetrics(config.names, config.shuffles)
         self.registry = self._metrics.registry
         self._works: dict[int, Work] = {}
@@ -160,13 +162,14 @@ class RelayService:
             try:
                 await group.start()
                 await delivery.start()
-                self._away.answered()
+                self._away.answered(GROUP)
                 await self._relay(group, delivery)
             except (KafkaError, TimeoutError, OSError) as error:
                 self._judge(error)
                 await self._pause()
             finally:
-                self._works.clear()
+                for partition in list(self._works):
+                    self._forget(partition)
                 await _stopped(delivery, group)
 
     async def _relay(self, group: RelayGroup, delivery: PackDelivery) -> None:
@@ -198,7 +201,7 @@ class RelayService:
             return
         self._has_begun = True
         for lost in self._works.keys() - ours:
-            del self._works[lost]
+            self._forget(lost)
         for partition in sorted(ours):
             work = self._works.get(partition) or await self._opened(group, partition)
             if work.turn != turn:
@@ -206,6 +209,10 @@ class RelayService:
                     group.seek(partition, work.relay.fold.position)
                     work.turn = turn
             self._works[partition] = work
+
+    def _forget(self, partition: int) -> None:
+        del self._works[partition]
+        self._away.forget((self._config.uploads, partition))
 
     async def _opened(self, group: RelayGroup, partition: int) -> Work:
         opening = await open_partition(group, partition, self._keys)
@@ -291,9 +298,9 @@ class RelayService:
                 if partitions := list(self._works):
                     async with asyncio.timeout(ANSWER_SECONDS):
                         self._ends = await group.ends(partitions)
-                    self._away.answered()
+                self._away.answered(ENDS)
             except (KafkaError, TimeoutError) as error:
-                self._away.failed(error)
+                self._away.failed(ENDS, error)
             self._metrics.away.set(bool(self._away.cause))
             self._metrics.show([work.relay for work in self._works.values()], self._ends)
             await asyncio.sleep(SHOW_SECONDS)
@@ -307,7 +314,7 @@ class RelayService:
             ) from error
         if isinstance(error, UnsupportedCodecError):
             raise RelayError(str(unknown_codec(self._config.uploads))) from error
-        self._away.failed(error)
+        self._away.failed(GROUP, error)
         self._metrics.away.set(1)
 
     async def _pause(self) -> None:

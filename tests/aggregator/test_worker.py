@@ -232,9 +232,8 @@ def test_defect_in_following_is_told_and_does_not_end_it(monkeypatch: pytest.Mon
 
     async def run() -> None:
         web = WebServer(COLLECTIONS, history, WorkerMetrics(COLLECTIONS), list)
-        following = asyncio.create_task(
-            worker._follow(history, web, DEPLOYMENT, WorkerMetrics(COLLECTIONS), QUICK)
-        )
+        owners = Assignment(DEPLOYMENT, WorkerMetrics(COLLECTIONS))
+        following = asyncio.create_task(worker._follow(history, web, owners, QUICK))
         async with asyncio.timeout(DEADLINE_SECONDS):
             for _ in range(9):  # three tasks, three times
                 await begun.acquire()

@@ -14,6 +14,7 @@ QUOTAS = "deploy/cluster/permissions/quotas.py"
 CHECKS = "cluster/topics/checks.py"
 HANDSHAKES = "cluster/connection/handshakes.py"
 PUBLICATIONS = "cluster/reading/publication_reader.py"
+CLOSING = "cluster/connection/closing.py"
 SESSION = "edge/sending/kafka_session.py"
 NO_CREATION = "cluster/existing_topics/of_aiokafka.py"
 NO_CREATION_EITHER = "cluster/existing_topics/of_kafka_python.py"
@@ -120,6 +121,27 @@ PRIVATE = (
         "aiokafka.conn:AIOKafkaConnection",
         HANDSHAKES,
         _writer="close a connection at once",
+    ),
+    *_names(
+        AIOKAFKA,
+        "aiokafka:AIOKafkaProducer",
+        CLOSING,
+        _message_accumulator="give up what waits to be sent",
+        _sender="end its task",
+    ),
+    *_names(
+        AIOKAFKA,
+        "aiokafka.producer.message_accumulator:MessageAccumulator",
+        CLOSING,
+        _batches="give up what waits to be sent",
+        _pending_batches="give up what waits to be sent",
+    ),
+    PrivateName(
+        AIOKAFKA,
+        "aiokafka.producer.message_accumulator:MessageBatch",
+        "_drain_waiter",
+        CLOSING,
+        "retrieve its error",
     ),
     *_names(AIOKAFKA, "aiokafka.client:AIOKafkaClient", NO_CREATION, _metadata_update="create no topic"),
     PrivateName(

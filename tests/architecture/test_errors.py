@@ -27,6 +27,7 @@ CAUGHT_INSIDE = {
     "producers.transport.edge.collection_list.CollectionListError": "whoever compares parameters",
     "producers.transport.edge.collection_list.WrongKeyError": "whoever compares parameters",
     "protocol.publication.PublicationError": "readable, which skips the record",
+    "cluster.reading.publication_reader.LacksError": "whoever compares parameters, and works on",
     "cluster.reading.publication_reader.UnreadableError": "whoever compares parameters, and works on",
 }
 OTHERS = ("bench", "deniable.deploy.monitoring.dashboards")

@@ -6,8 +6,11 @@ import time
 from functools import partial
 
 import pytest
-from aiokafka.errors import NotLeaderForPartitionError
+from aiokafka.errors import NotEnoughReplicasError, NotLeaderForPartitionError
+from structlog.testing import capture_logs
 
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage
 from deniable.edge.metrics.counters import EdgeCounters
 from deniable.edge.sending import upload_writer
 from deniable.edge.sending.lanes import MOST_FRAME_BYTES, Lane
@@ -42,7 +45,9 @@ class Scene:
     def __init__(self):
         self.kafka = FakeKafka()
         self.counters = EdgeCounters(REASONS)
-        self.writer = UploadWriter(self.kafka.open, PARTITIONS, self.counters)
+        self.writer = UploadWriter(
+            self.kafka.open, PARTITIONS, self.counters, Outage(Cluster("127.0.0.1:1"), "uploads wait")
+        )
         self.outcomes = {}
 
     def put(self, upload_id=None, body=None):
@@ -174,6 +179,27 @@ def test_partition_without_a_leader_stops_no_other():
         assert scene.counters.frame_failures >= 1
 
     run(scenario)
+
+
+@pytest.mark.slow
+def test_too_few_replicas_are_one_outage_though_sessions_open():
+    """Only an acknowledgement ends it: every other question is answered meanwhile."""
+
+    async def scenario(scene):
+        await scene.ready()
+        scene.kafka.failing = dict.fromkeys(range(PARTITIONS), NotEnoughReplicasError())
+        for _ in range(50):
+            scene.put()
+            await asyncio.sleep(0.02)
+            scene.kafka.is_away = not scene.outcomes  # at first, so that the session opens again, too
+        scene.kafka.failing = {}
+        scene.put()
+        await scene.until(lambda: lines[-1]["log_level"] == "info")
+
+    with capture_logs() as lines:
+        run(scenario)
+    events = [each["event"].partition(";")[0] for each in lines]
+    assert events == ["uploads are taken", "Kafka cannot be used", "Kafka can be used again"]
 
 
 def test_queue_is_bounded(monkeypatch):

@@ -1,5 +1,6 @@
 """`deniable topics`."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 import click
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import why_unavailable
 from deniable.cluster.permissions.findings import with_article
 from deniable.cluster.permissions.roles import Role, roles_of
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import load
+from deniable.deploy.cli.logs import silence
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.cluster.permissions import acls as acl_setup
 from deniable.deploy.cluster.permissions import quotas as quota_setup
@@ -183,6 +186,10 @@ def check_topics(config: Path, bootstrap_servers: str | None, role: str) -> None
     Example: deniable topics check --as producer
     """
     loaded = load(config, bootstrap_servers)
-    topic_checks.refuse(topic_setup.check(loaded.cluster, loaded.topics, Role(role), loaded.collections))
+    silence("kafka")
+    findings = topic_setup.check(loaded.cluster, loaded.topics, Role(role), loaded.collections)
+    if away := asyncio.run(why_unavailable(loaded.cluster)):
+        click.echo(f"warning: {away}", err=True)
+    topic_checks.refuse(findings)
     which = "" if role == Role.AGGREGATOR else f" that {with_article(Role(role))} needs"
     click.echo(f"all topics{which} fit")

@@ -12,7 +12,7 @@ from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import permission_findings
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics import findings as topic_findings
-from deniable.cluster.topics.checks import connected, of_uploads, refuse, refuse_lacks
+from deniable.cluster.topics.checks import connected, of_uploads, patient, refuse, refuse_lacks
 from deniable.cluster.topics.findings import numbers_of
 from deniable.cluster.topics.plan import plan, settings_made
 from deniable.deploy.cluster.topics import log_identity
@@ -79,6 +79,7 @@ def _wait_until_visible(admin: KafkaAdminClient, topics: Topics, names: Set[str]
         time.sleep(0.05)
 
 
+@patient
 def check(
     cluster: Cluster,
     topics: Topics,
@@ -113,6 +114,7 @@ def check(
         return (found or log_identity.findings(admin, cluster, topics)) + limits
 
 
+@patient
 def require(cluster: Cluster, topics: Topics) -> Genesis:
     """Return the log's identity if all topics exist and fit and we have an aggregator's permissions.
 

@@ -21,9 +21,11 @@ from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memor
 from deniable.aggregator.web.comparison_api import Comparer
 from deniable.aggregator.worker import WorkerError, run_worker
 from deniable.analysis.comparison import check_comparable, compare_joined
+from deniable.cluster.connection.outage import number_of_brokers
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.findings import unknown_codec
 from deniable.config.file import load
+from deniable.deploy.cli.logs import silence
 from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deniable.deploy.cli.signals import handle, leave_at_once
 from deniable.deploy.cluster.deployment import deployment_of
@@ -31,6 +33,8 @@ from deniable.deploy.cluster.topics import setup as topic_setup
 from deniable.deploy.services.aggregate.log_watch import LogWatch
 from deniable.deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
 from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
+from deniable.deploy.services.kafka_wait import once_kafka_answers
+from deniable.deploy.services.open_files import allow_open_files
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
@@ -87,7 +91,10 @@ def aggregate(
     Example: deniable aggregate --web-port 0
     """
     loaded = load(config, bootstrap_servers)
-    deployment = deployment_of(loaded)
+    silence("kafka")
+    silence("aiokafka")
+    deployment = once_kafka_answers(partial(deployment_of, loaded))
+    allow_open_files(loaded.topics.partitions, asyncio.run(number_of_brokers(loaded.cluster)))
     if trial_revision is not None:
         deployment = deployment._replace(revision=max(loaded.revision, trial_revision))
     keep_freed_memory()

@@ -148,7 +148,7 @@ def _compare(found: Comparison, lost: int = 0) -> int:
             f"those is counted and still stored (retention_seconds)"
         )
     difference = found.difference + lost
-    if found.records and not windows and not difference:
+    if (found.records or found.whole_from) and not windows and not difference:
         raise ReplayError(f"nothing to compare: {nothing}")
     click.echo(f"difference: {difference}")
     return 0 if difference == 0 else 1

@@ -24,6 +24,7 @@ from deniable.deploy.cli.options import (
     servers_option,
 )
 from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.services.kafka_wait import once_kafka_answers
 from deniable.deploy.services.metrics_server import probes_at, served
 from deniable.deploy.services.relay.relay_config import relay_config
 from deniable.relay.keys import RelayKeys
@@ -64,9 +65,11 @@ def relay(
             "deniable topics "
             "create"
         )
-    topic_checks.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
     keys = RelayKeys(relay_secret(loaded))
-    silence("aiokafka")
+    for library in ("kafka", "aiokafka"):
+        silence(library)
+    needs = (loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
+    once_kafka_answers(lambda: topic_checks.require_uploads(*needs))
     create_no_topics_here()
     loaded = replace(loaded, revision=max(loaded.revision, trial_revision or 0))
     service = RelayService(relay_config(loaded, keys), keys)

@@ -315,6 +315,17 @@ def test_windows_with_deleted_records_are_not_compared(
         assert run.replay(monkeypatch).difference == difference
 
 
+def test_a_log_that_retention_has_emptied_leaves_nothing_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was counted of it is no difference."""
+    run = workers()
+    run.count()
+    for partition in range(PARTITIONS):
+        run.log.empty(TOPICS.reports, partition)
+    found = run.replay(monkeypatch)
+    assert (found.difference, found.records) == (0, 0)
+    assert found.whole_from > T0
+
+
 def test_garbage_in_estimates_and_counts_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     run = workers()
     run.count()
@@ -382,5 +393,6 @@ def test_lost_records_are_reported_before_waiting(monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         run.log.append(TOPICS.reports, 0, b"no pack")
     del run.log.partition(TOPICS.reports, 0)[:-1]
+    monkeypatch.setattr(replay_module, "SESSION_SECONDS", 0.0)
     with pytest.raises(ReplayError, match="--accept-loss"):
         run.replay(monkeypatch)

@@ -1,6 +1,7 @@
 """Opening a ledger may take any time while rows arrive, and fails when they stop."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,6 +164,8 @@ def test_assertion_error_while_producer_stops_is_not_a_failure(monkeypatch: pyte
 
     class Stopped(Producer):
         client = Client()
+        _message_accumulator = SimpleNamespace(_batches={}, _pending_batches=())
+        _sender = SimpleNamespace(sender_task=None)
 
         async def stop(self) -> None:
             raise AssertionError("Did we not perform bootstrap?")

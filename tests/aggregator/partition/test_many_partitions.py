@@ -70,8 +70,8 @@ def test_owners_take_longer_pauses_if_there_are_many(monkeypatch: pytest.MonkeyP
     pauses: set[float] = set()
 
     class Noted(PartitionOwner):
-        def __init__(self, *of: Any) -> None:
-            super().__init__(*of)
+        def __init__(self, *of: Any, **how: Any) -> None:
+            super().__init__(*of, **how)
             pauses.add(self.timing.publish)
 
     monkeypatch.setattr("deniable.aggregator.partition.assignment.PartitionOwner", Noted)

@@ -4,7 +4,7 @@ from functools import partial
 
 from aiokafka.errors import (
     KafkaConnectionError,
-    KafkaTimeoutError,
+    NodeNotReadyError,
     ProducerFenced,
     UnknownTopicOrPartitionError,
 )
@@ -13,21 +13,43 @@ from structlog.testing import capture_logs
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.readiness import Readiness
 from deniable.aggregator.partition.timing import PartitionTiming
-from tests.support.aggregator.builders import COLLECTIONS
+from deniable.cluster.connection.outage import Outage
+from tests.support.aggregator.builders import COLLECTIONS, NOWHERE
 from tests.support.messages import PinMessages
 
 
-def test_long_outage_is_logged_once() -> None:
-    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+def test_an_outage_of_all_partitions_is_one_line_at_its_begin_and_one_at_its_end() -> None:
+    """Whatever errors it raises; a ledger that opens but cannot be stored does not end it."""
+    outage = Outage(NOWHERE, "counting waits")
+    partitions = [Readiness(each, WorkerMetrics(COLLECTIONS), outage) for each in range(3)]
+    failures = (TimeoutError(), KafkaConnectionError("10.0.0.1"), NodeNotReadyError(), OSError())
     with capture_logs() as logged:
-        for failure in (TimeoutError(), KafkaConnectionError("10.0.0.1"), OSError(), TimeoutError()):
-            readiness.lost(failure)
-    first, other, again = (each["reason"] for each in logged)
-    assert first == again != other
+        for failure in failures:
+            for each in partitions:
+                each.opened(7)
+                each.lost(failure)
+        for each in partitions:
+            each.opened(7)
+            assert each.reason_not_ready
+            each.stored(7)
+    assert [each["event"].partition(";")[0] for each in logged if each["event"] != "ledger open"] == [
+        "Kafka cannot be used",
+        "Kafka can be used again",
+    ]
+    assert [each.reason_not_ready for each in partitions] == [None] * 3
+    assert len(logged) == 2 + 3  # each ledger's first opening
+
+
+def test_another_owner_is_no_outage() -> None:
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS), Outage(NOWHERE, "counting waits"))
+    with capture_logs() as logged:
+        for _ in range(2):
+            readiness.lost(ProducerFenced("a newer producer"))
+    assert [each["event"] for each in logged] == ["ledger lost"]
 
 
 def test_reopened_ledger_is_ready_once_stored() -> None:
-    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS), Outage(NOWHERE, "counting waits"))
     readiness.opened(7)
     assert readiness.reason_not_ready
     readiness.stored(9)
@@ -35,7 +57,7 @@ def test_reopened_ledger_is_ready_once_stored() -> None:
 
 
 def test_stall_is_reported_until_the_position_moves(pin_messages: PinMessages) -> None:
-    readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+    readiness = Readiness(3, WorkerMetrics(COLLECTIONS), Outage(NOWHERE, "counting waits"))
     readiness.opened(7)
     readiness.watch(9)
     readiness.timing = PartitionTiming(standstill=0.0)
@@ -55,19 +77,15 @@ def test_stall_is_reported_until_the_position_moves(pin_messages: PinMessages) -
 
 def test_messages(pin_messages: PinMessages) -> None:
     def lost(failure: Exception) -> str | None:
-        readiness = Readiness(3, WorkerMetrics(COLLECTIONS))
+        readiness = Readiness(3, WorkerMetrics(COLLECTIONS), Outage(NOWHERE, "counting waits"))
         readiness.lost(failure)
         return readiness.reason_not_ready
 
     failures = {
-        "no answer in time": TimeoutError(),
-        "no connection": KafkaConnectionError("10.0.0.1"),
-        "no answer of Kafka in time": KafkaTimeoutError("Failed to get offsets by times in 10000 ms"),
         "another owner": ProducerFenced("a newer producer"),
-        "an error of the system": OSError(),
         "a missing topic": UnknownTopicOrPartitionError(),
     }
-    opening = Readiness(3, WorkerMetrics(COLLECTIONS)).reason_not_ready
+    opening = Readiness(3, WorkerMetrics(COLLECTIONS), Outage(NOWHERE, "counting waits")).reason_not_ready
     pin_messages(
         {"no ledger yet": lambda: opening}
         | {what: partial(lost, failure) for what, failure in failures.items()}

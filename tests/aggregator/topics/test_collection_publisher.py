@@ -8,6 +8,7 @@ import pytest
 from kafka import KafkaAdminClient
 from structlog.testing import capture_logs
 
+from deniable.aggregator.topics import collection_publisher
 from deniable.aggregator.topics.collection_publisher import CollectionPublisher, changes
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.reading.partition_reader import read_rows
@@ -40,6 +41,23 @@ def test_newer_file_replaces_and_deletes_records_of_older_ones() -> None:
 
 def test_worker_with_an_older_file_writes_nothing() -> None:
     assert changes(file(1, PLAN, SIZE), file(2, PLAN)) == {}
+
+
+@pytest.mark.slow
+def test_an_outage_is_no_reason_to_create_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection_publisher, "BOOTSTRAP_MILLISECONDS", 100)
+    monkeypatch.setattr(collection_publisher, "WAIT_SECONDS", 0.01)
+    publisher = CollectionPublisher(Cluster("127.0.0.1:9"), "collections", [PLAN], 1)
+    asked: list[int] = []
+
+    async def work() -> None:
+        running = asyncio.create_task(publisher.run(lambda: asked.append(1) is None))
+        assert await asyncio.to_thread(wait_until, lambda: len(asked) > 2, 60)
+        running.cancel()
+
+    with capture_logs() as lines:
+        asyncio.run(work())
+    assert lines == []
 
 
 @pytest.mark.broker

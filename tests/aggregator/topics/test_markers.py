@@ -13,12 +13,14 @@ from structlog.testing import capture_logs
 from deniable.aggregator.topics import markers as markers_module
 from deniable.aggregator.topics.markers import Markers
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage
 from deniable.protocol.marker import MARKER
 from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import NOWHERE
 
 PARTITIONS = 2
 DEADLINE_SECONDS = 60.0
+OUTAGE = Outage(NOWHERE, "counting waits")
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ async def run(markers: Markers, asks: Sequence[Callable[[], dict[int, int]]]) ->
 @pytest.mark.broker
 def test_a_partition_gets_one_marker_for_an_end(broker: str, topics: Topics) -> None:
     """With an append time beyond it; the next end gets another one."""
-    markers, before = Markers(Cluster(broker), topics), int(time.time() * 1000)
+    markers, before = Markers(Cluster(broker), topics, OUTAGE), int(time.time() * 1000)
     asks = [dict[int, int], lambda: {0: before - 1}, lambda: {0: before - 1}, lambda: {0: before - 2}]
     asks.append(lambda: {0: markers._appended[0].append_ms - 1, 1: 0})
     asyncio.run(run(markers, asks))
@@ -75,7 +77,7 @@ def test_a_partition_gets_one_marker_for_an_end(broker: str, topics: Topics) -> 
 @pytest.mark.broker
 def test_an_end_that_a_broker_has_not_reached_is_asked_for_again_later(broker: str, topics: Topics) -> None:
     """A machine's clock is ahead: no marker a second time before the broker's has moved on."""
-    markers = Markers(Cluster(broker), topics)
+    markers = Markers(Cluster(broker), topics, OUTAGE)
     asyncio.run(run(markers, [lambda: {0: int(time.time() * 1000) + 3_600_000}] * 3))
     assert [len(each) for each in appended(broker, topics)] == [1, 0]
     assert markers._due_at(0, markers._appended[0].append_ms + 5000) == markers._appended[0].at + 5
@@ -83,7 +85,7 @@ def test_an_end_that_a_broker_has_not_reached_is_asked_for_again_later(broker: s
 
 def test_an_outage_is_one_line_and_what_was_asked_for_stays_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markers_module, "RETRY_SECONDS", 0.01)
-    markers = Markers(NOWHERE, Topics("test-", PARTITIONS))
+    markers = Markers(NOWHERE, Topics("test-", PARTITIONS), OUTAGE)
 
     async def wait() -> None:
         running = asyncio.create_task(markers.run())
@@ -101,7 +103,7 @@ def test_an_outage_is_one_line_and_what_was_asked_for_stays_due(monkeypatch: pyt
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_ends_while_kafka_is_silent_leaves_no_client() -> None:
     async def work(port: int) -> None:
-        markers = Markers(Cluster(f"127.0.0.1:{port}"), Topics("test-", PARTITIONS))
+        markers = Markers(Cluster(f"127.0.0.1:{port}"), Topics("test-", PARTITIONS), OUTAGE)
         running = asyncio.create_task(markers.run())
         markers.ask({0: 1})
         await asyncio.sleep(0.3)

@@ -32,14 +32,13 @@ PRODUCE = "produce carrier --input lines.csv --field carrier --no-clients"
 NEEDING_KAFKA = [
     "topics create",
     "topics check",
-    "aggregate",
     "replay",
     "watch carrier",
     "inspect counts",
     "rollup carrier --from 0",
     "decode destination --candidates lines.csv --from 0",
 ]
-TALKING = [*NEEDING_KAFKA, PRODUCE]
+TALKING = [*NEEDING_KAFKA, "aggregate", PRODUCE]
 
 
 def leaves(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:

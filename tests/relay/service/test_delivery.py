@@ -7,13 +7,15 @@ import pytest
 from aiokafka.errors import (
     KafkaTimeoutError,
     MessageSizeTooLargeError,
+    NotEnoughReplicasError,
     TopicAuthorizationFailedError,
 )
+from structlog.testing import capture_logs
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage
 from deniable.relay.fold import Start
 from deniable.relay.service import delivery as deliveries
-from deniable.relay.service.away import Away
 from deniable.relay.service.delivery import PackDelivery
 from deniable.relay.service.partition import PartitionRelay, Sendable
 from tests.relay.service.test_outcomes import Stored
@@ -41,7 +43,7 @@ class FakeProducer:
 
 def delivered(producer, is_wanted=lambda: True, records=RECORDS):
     """Send records; return whether all are taken, and what the relay knows of Kafka."""
-    away = Away("127.0.0.1:9092")
+    away = Outage(Cluster("127.0.0.1:9"), "uploads wait")
 
     async def send():
         with pytest.MonkeyPatch.context() as patch:
@@ -74,7 +76,29 @@ def test_an_error_is_known_until_an_answer_comes():
     all_taken, away = delivered(FakeProducer(*[KafkaTimeoutError()] * 5))
     assert (all_taken, away.cause) == (True, "")
     all_taken, away = delivered(FakeProducer(*[KafkaTimeoutError()] * 99), lambda: False)
-    assert (all_taken, away.cause) == (False, "KafkaTimeoutError")
+    assert not all_taken
+    assert away.cause
+
+
+def test_a_partition_that_takes_nothing_is_one_outage_though_others_and_reads_work():
+    """Too few of its replicas are in sync, say; all other questions are answered."""
+
+    async def send():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(deliveries, "AIOKafkaProducer", lambda **_: producer)
+            delivery = PackDelivery(Cluster("127.0.0.1:9"), away)
+            for _ in range(5):
+                away.answered("reads")
+                assert await delivery.append("uploads", 0, b"") is None
+                assert away.cause
+                assert await delivery.append("uploads", 1, b"") is not None
+            assert await delivery.append("uploads", 0, b"") is not None
+
+    away = Outage(Cluster("127.0.0.1:9"), "uploads wait")
+    producer = FakeProducer(*[NotEnoughReplicasError(), None] * 5)
+    with capture_logs() as lines:
+        asyncio.run(send())
+    assert [each["log_level"] for each in lines] == ["warning", "info"]
 
 
 def test_messages(pin_messages: PinMessages) -> None:

@@ -8,6 +8,7 @@ import pytest
 from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
 from deniable.relay.control import encode_settings
 from deniable.relay.fold import Start
+from deniable.relay.service import opening
 from deniable.relay.service.opening import Opening, open_partition
 from tests.support.messages import PinMessages
 from tests.support.relay.logs import KEYS, LONG, OTHER_KEYS, PARTITION, SHORT, settings_of
@@ -73,6 +74,34 @@ def test_a_log_that_lost_what_the_commit_names_is_read_from_its_first_record(
     found = opened(FakeLog((first, 200), COMMIT, records))
     assert (found.start, found.after) == (Start(first), 100)
     assert f"offset {first} " in found.loss
+
+
+@pytest.mark.parametrize("stale", [FakeLog((0, 99), COMMIT), FakeLog((0, 200), COMMIT, {})])
+def test_what_one_broker_lacks_is_asked_for_again(stale: FakeLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was replaced, say, and lacks the committed records, or those with the settings."""
+    whole, asked = FakeLog((0, 200), COMMIT, {AT: encode_settings(KEYS, PARTITION, SETTINGS)}), 0
+
+    class Cluster(FakeLog):
+        async def committed(self, partition: int) -> tuple[int, str] | None:
+            nonlocal asked
+            asked += 1
+            return await super().committed(partition)
+
+        async def bounds(self, partition: int) -> tuple[int, int]:
+            return await (stale if asked < 3 else whole).bounds(partition)
+
+        async def value_at(self, partition: int, offset: int) -> bytes | None:
+            return await (stale if asked < 3 else whole).value_at(partition, offset)
+
+    monkeypatch.setattr(opening, "CUT_SECONDS", 60.0)
+    monkeypatch.setattr(opening, "AGAIN_SECONDS", 0.0)
+    assert opened(Cluster((0, 0), COMMIT)) == Opening(Start(60, 5000, SETTINGS, AT), 100, 200)
+    assert asked == 3
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "CUT_SECONDS", 0.0)
 
 
 def test_messages(pin_messages: PinMessages) -> None:

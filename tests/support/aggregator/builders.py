@@ -214,9 +214,15 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self._partitions: dict[tuple[str, int], list[KafkaRecord]] = {}
+        self._ends: dict[tuple[str, int], int] = {}  # of emptied partitions
 
     def partition(self, topic: str, partition: int) -> list[KafkaRecord]:
         return self._partitions.setdefault((topic, partition), [])
+
+    def empty(self, topic: str, partition: int) -> None:
+        """Delete all records, as retention does."""
+        self._ends[topic, partition] = self.partition(topic, partition)[-1].offset + 1
+        self.partition(topic, partition).clear()
 
     def append(
         self, topic: str, partition: int, value: bytes | None, key: bytes | None = None, append_ms: int = 0
@@ -235,7 +241,7 @@ class MemoryLog:
         self, _: Cluster, topic: str, partition: int, *, committed: bool = True, follows: bool = False
     ) -> "MemoryReader":
         """Replacement for the class RowReader."""
-        return MemoryReader(self.partition(topic, partition))
+        return MemoryReader(self.partition(topic, partition), self._ends.get((topic, partition), 0))
 
     async def since(
         self, _: Cluster, topic: str, partitions: Iterable[int], unix_ms: int
@@ -249,7 +255,8 @@ class MemoryLog:
 
 
 class MemoryReader(RowReader):
-    def __init__(self, records: list[KafkaRecord]) -> None:
+    def __init__(self, records: list[KafkaRecord], end: int = 0) -> None:
+        self._emptied = end
         self.topic_partition = TopicPartition("memory", 0)
         self._records = records
         self._next = 0
@@ -261,10 +268,10 @@ class MemoryReader(RowReader):
         pass
 
     async def start_offset(self) -> int:
-        return self._records[0].offset if self._records else 0
+        return self._records[0].offset if self._records else self._emptied
 
     async def end_offset(self) -> int:
-        return self._records[-1].offset + 1 if self._records else 0
+        return self._records[-1].offset + 1 if self._records else self._emptied
 
     async def position(self) -> int:
         return self._next

@@ -14,12 +14,14 @@ from deniable.aggregator.partition.fetching.offset_chain import OffsetChain
 from deniable.aggregator.partition.owner import PartitionOwner
 from deniable.aggregator.partition.timing import PartitionTiming
 from deniable.aggregator.topics.transaction_batches import Outgoing
+from deniable.cluster.connection.outage import Outage
 from deniable.cluster.reading.partition_reader import fold
 from tests.support.aggregator.builders import (
     COLLECTIONS,
     DEPLOYMENT,
     FRUIT,
     GENESIS,
+    NOWHERE,
     T0,
     TOPICS,
     MemoryLog,
@@ -133,7 +135,9 @@ class Running:
     def __init__(self, broker: Broker, timing: PartitionTiming = QUICK) -> None:
         self.broker = broker
         self.metrics = WorkerMetrics(COLLECTIONS)
-        self.owner = PartitionOwner(0, DEPLOYMENT, broker, self.metrics, timing)
+        self.owner = PartitionOwner(
+            0, DEPLOYMENT, broker, self.metrics, timing, outage=Outage(NOWHERE, "counting waits")
+        )
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> "Running":

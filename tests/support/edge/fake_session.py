@@ -34,7 +34,7 @@ class FakeKafka:
     async def open(self):
         self.opened += 1
         if self.is_away:
-            raise SessionError("Kafka at 10.9.8.7:9092: no broker answers")
+            raise SessionError("Kafka at 10.9.8.7:9092: no broker answers") from KafkaConnectionError()
         return FakeSession(self)
 
     def uploads(self):

@@ -9,6 +9,7 @@ import uvloop
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage
 from deniable.edge.sending.upload_writer import UploadWriter
 from deniable.edge.server import Edge, EdgeSettings
 from deniable.edge.signing_key import SigningKey
@@ -42,7 +43,8 @@ class FakeEdge(Edge):
 
     def _new_writer(self):
         self.kafka = FakeKafka()
-        return UploadWriter(self.kafka.open, self.settings.partitions, self.counters)
+        outage = Outage(self.settings.cluster, "uploads are refused")
+        return UploadWriter(self.kafka.open, self.settings.partitions, self.counters, outage)
 
 
 class ServedEdge:

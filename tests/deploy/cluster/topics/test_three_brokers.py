@@ -1,5 +1,8 @@
 """Topics on three brokers: how many replicas, when they are refused, and what doctor says of them."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +87,29 @@ def test_doctor_warns_of_few_replicas_and_of_a_broker_that_is_down(
             brokers[2].start()
         assert finding.startswith("replicas out of sync in 36 partitions (")  # eight are Kafka's own
         assert wait_until(lambda: in_sync(admin, safe) == {1, 2, 3}, 120)
+
+
+def test_topics_are_compared_while_a_broker_has_just_died(
+    brokers: list[BrokerWith], topic_prefix: str, tmp_path: Path
+) -> None:
+    """The others still name it, and a client may ask it first."""
+    servers, topics = addresses(brokers), Topics(topic_prefix, 4)
+    create(Cluster(servers), topics, None)
+    brokers[1].kill()
+    try:
+        assert [check(Cluster(servers), topics) for _ in range(5)] == [[]] * 5
+        kafka = {"DENIABLE_KAFKA__TOPIC_PREFIX": topic_prefix, "DENIABLE_KAFKA__BOOTSTRAP_SERVERS": servers}
+        read(tmp_path / "deniable.yaml", WHOLE)
+        command = [sys.executable, "-m", "deniable", "topics", "check"]
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=os.environ | kafka, capture_output=True, text=True, check=False
+        )
+    finally:
+        brokers[1].start()
+    assert (ended.returncode, ended.stdout) == (0, "all topics fit\n")
+    assert ended.stderr.startswith("warning: 1 of 3 brokers cannot be used")
+    with KafkaAdminClient(bootstrap_servers=addresses(brokers[:1])) as admin:
+        assert wait_until(lambda: in_sync(admin, topics) == {1, 2, 3}, 120)
 
 
 def in_sync(admin: KafkaAdminClient, topics: Topics) -> set[int]:

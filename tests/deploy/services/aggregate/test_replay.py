@@ -10,13 +10,14 @@ from tests.support.messages import PinMessages
 
 
 def test_messages(pin_messages: PinMessages) -> None:
-    def compare(whole_from: int) -> None:
-        _compare(Comparison(0, 5, 0, whole_from, 0, MergedCounts(), 0))
+    def compare(whole_from: int, records: int = 5) -> None:
+        _compare(Comparison(0, records, 0, whole_from, 0, MergedCounts(), 0))
 
     pin_messages(
         {
             "no window is whole": lambda: compare(0),
             "no counted window is whole": lambda: compare(1_767_225_600),
+            "no record is left": lambda: compare(1_767_225_600, 0),
         }
     )
 
