@@ -41,7 +41,8 @@ class Relays:
     def __init__(self, markers: Markers, wait_seconds: int) -> None:
         self.markers = markers
         self.wait_ms = wait_seconds * 1000
-        self.sent_ms = 0  # by all relays; 0 while none is known
+        self.is_known = False  # whether a relay has ever begun
+        self.sent_ms = 0  # by all relays, append time in unix milliseconds
         self._needed = asyncio.Event()
         self._late: set[int] = set()  # partitions with windows that have waited for LATE_SECONDS
         self._is_refused = False
@@ -84,7 +85,7 @@ class Relays:
         if not held.key:
             return None
         following = RelaysSent(held.number + 1, self.sent_ms, self.wait_ms)
-        if held.wait_ms != self.wait_ms and (self.sent_ms or not self.wait_ms):
+        if held.wait_ms != self.wait_ms and (self.is_known or not self.wait_ms):
             return following
         rhythms = _rhythms(ledger)
         if not closes_between(rhythms, ledger.closed_until_ms, watermark_ms):
@@ -103,11 +104,12 @@ class Relays:
         }
         self._is_refused = False
         if any(sent.values()):  # an answer without any is that of a coordinator that is loading
+            self.is_known = True
             self.sent_ms = min(sent.get(partition, 0) for partition in range(topics.partitions))
 
     async def _rest(self) -> None:
         try:
-            async with asyncio.timeout(IDLE_SECONDS if self.sent_ms else RETRY_SECONDS):
+            async with asyncio.timeout(IDLE_SECONDS if self.is_known else RETRY_SECONDS):
                 await self._needed.wait()
             await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:

@@ -86,9 +86,8 @@ LAG = GaugeMetric(
     unit="records",
     labels=("partition",),
     meaning="Records of `uploads` that this relay has not read yet.",
-    remedy="if it grows: more relays, up to one per partition. Beyond `delivery_seconds` of delay, "
-    "packs come "
-    "after the grace and are not counted.",
+    remedy="if it grows: more relays, up to one per partition. Final estimates wait for relays, "
+    "`wait_seconds` at most; then packs are not counted.",
 )
 WATERMARK = GaugeMetric(
     name="relay_watermark",

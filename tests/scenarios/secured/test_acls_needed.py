@@ -8,13 +8,18 @@ from uuid import uuid4
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from kafka import KafkaAdminClient, KafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ACLFilter, ACLPermissionType, ResourcePatternFilter
+from kafka.structs import OffsetAndMetadata
 
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.aggregator.topics.collection_publisher import CollectionPublisher
+from deniable.aggregator.topics.markers import Markers
+from deniable.aggregator.topics.relays import Relays
 from deniable.aggregator.topics.transaction_batches import Outgoing
 from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.cluster.connection.outage import Outage
 from deniable.cluster.permissions.findings import missing, topic_operations
 from deniable.cluster.permissions.roles import Permission, Role, permissions_of
 from deniable.cluster.reading.partition_reader import read_rows
@@ -39,6 +44,7 @@ pytestmark = pytest.mark.broker
 
 PIECE_SECONDS = 20.0
 HIDDEN_SECONDS = 2.0  # aiokafka waits for a topic that is hidden as for one that is not made yet
+SENT = Position(0, 0, -1, NO_SETTINGS, sent_ms=1)
 Piece = Callable[[SecuredDeployment], Awaitable[None]]
 
 
@@ -49,6 +55,9 @@ def principals(secured_broker: SecuredBroker, tmp_path_factory: pytest.TempPathF
     with KafkaProducer(**secured_broker.admin_settings()) as kafka:
         for name in ("reports", "counts", "estimates", "windows", "uploads"):
             kafka.send(made.prefix + name, b"{}", key=b"of a test", partition=0).get(20)
+    group = {"group_id": made.topics.relay_group, "enable_auto_commit": False}
+    with KafkaConsumer(**secured_broker.admin_settings(), **group) as consumer:
+        consumer.commit({TopicPartition(made.topics.uploads, 0): OffsetAndMetadata(0, SENT.metadata(), -1)})
     return made
 
 
@@ -165,6 +174,20 @@ async def relay_position(deployment: SecuredDeployment) -> None:
         await group.stop()
 
 
+async def ask_relays(deployment: SecuredDeployment) -> None:
+    """A worker asks how far relays have sent; topics that it may not see are left out of the answer."""
+    outage = Outage(deployment.cluster, "the test waits")
+    relays = Relays(Markers(deployment.cluster, deployment.topics, outage), 1)
+    admin = AIOKafkaAdminClient(**deployment.cluster.client_settings())
+    try:
+        await admin.start()
+        await relays._ask(admin)
+    finally:
+        await admin.close()
+    if not relays.is_known:
+        raise PermissionError("unauthorized: no position of a relay is seen")
+
+
 async def compare(deployment: SecuredDeployment) -> None:
     """A producer compares its parameters with the workers'."""
     try:
@@ -202,6 +225,8 @@ PIECES: dict[tuple[Role, str], Piece] = {
         for name in ("reports", "state", "counts", "rejected", "estimates", "windows")
     },
     (Role.AGGREGATOR, "Read group aggregator"): checkpoint_position,
+    (Role.AGGREGATOR, "Describe topic uploads"): ask_relays,
+    (Role.AGGREGATOR, "Describe group relay"): ask_relays,
     (Role.AGGREGATOR, "Write transactional ids aggregator-*"): open_ledger,
     (Role.READER, "Read topic estimates"): watch,
     (Role.READER, "Read topic windows"): roll_up,
