@@ -1,0 +1,118 @@
+"""When a ledger needs a relays' marker, and what it says."""
+
+import asyncio
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndMetadata
+from structlog.testing import capture_logs
+
+from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.topics.markers import Markers
+from deniable.aggregator.topics.relays import LATE_SECONDS, Relays
+from deniable.cluster.connection.outage import Outage
+from deniable.protocol.marker import MARKER, RelaysSent, encode_relays
+from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
+from tests.support.aggregator.builders import NOWHERE, RELAYS_KEY, T0, TOPICS, new_ledger, waiting_ledger
+
+WAIT_SECONDS = 900
+CLOSES_MS = (T0 + 10 + 5) * 1000  # of FRUIT's and PLACE's window at T0
+SENT_MS = CLOSES_MS - 5000
+
+
+def relays(sent_ms: int | None = None, wait_seconds: int = WAIT_SECONDS) -> Relays:
+    found = Relays(Markers(NOWHERE, TOPICS, Outage(NOWHERE, "the test waits")), wait_seconds)
+    if sent_ms is not None:
+        found.is_known, found.sent_ms = True, sent_ms
+    return found
+
+
+def at(ledger: Ledger, append_ms: int, sent: RelaysSent | None = None) -> Ledger:
+    record = encode_relays(RELAYS_KEY, sent) if sent else MARKER
+    ledger.apply(ledger.position, append_ms, record)
+    return ledger
+
+
+def waiting(append_ms: int) -> Ledger:
+    """A ledger that has come to this time; relays have sent all but the window at T0."""
+    return at(at(waiting_ledger(), SENT_MS, RelaysSent(1, SENT_MS, 1000 * WAIT_SECONDS)), append_ms)
+
+
+def test_nothing_is_said_of_relays_that_never_began() -> None:
+    assert relays()._due(at(waiting_ledger(), CLOSES_MS + 1)) is None
+
+
+def test_the_first_marker_makes_windows_wait() -> None:
+    assert relays(17)._due(at(waiting_ledger(), T0 * 1000)) == RelaysSent(1, 17, 1000 * WAIT_SECONDS)
+
+
+def test_a_ledger_without_a_stored_key_gets_none() -> None:
+    assert relays(17)._due(at(new_ledger(), CLOSES_MS + 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("append_ms", "sent_ms", "is_due"),
+    [
+        (CLOSES_MS, CLOSES_MS + 9, False),  # the window still takes packs
+        (CLOSES_MS + 1, CLOSES_MS, False),  # relays may have more of it
+        (CLOSES_MS + 1, CLOSES_MS + 1, True),
+        (CLOSES_MS + 60_000, CLOSES_MS + 1, True),
+    ],
+)
+def test_a_marker_is_due_when_it_closes_a_window(append_ms: int, sent_ms: int, is_due: bool) -> None:
+    ledger = waiting(append_ms)
+    due = relays(sent_ms)._due(ledger)
+    assert due == (RelaysSent(2, sent_ms, 1000 * WAIT_SECONDS) if is_due else None)
+    if due:
+        at(ledger, append_ms, due)
+        assert ledger.closed_until_ms > CLOSES_MS
+        assert relays(sent_ms)._due(ledger) is None
+
+
+def test_without_a_wait_windows_close_by_time_alone_again() -> None:
+    ledger = waiting(CLOSES_MS + 1)
+    due = relays(wait_seconds=0)._due(ledger)
+    assert due == RelaysSent(2, 0, 0)
+    assert at(ledger, CLOSES_MS + 1, due).closed_until_ms == CLOSES_MS + 1
+    assert relays(wait_seconds=0)._due(ledger) is None
+
+
+def test_no_window_waits_longer_than_it_may() -> None:
+    ledger = waiting(CLOSES_MS + 1000 * WAIT_SECONDS)
+    assert ledger.closed_until_ms == CLOSES_MS
+    assert at(ledger, CLOSES_MS + 1000 * WAIT_SECONDS + 1).closed_until_ms == CLOSES_MS + 1
+
+
+def test_a_long_wait_is_one_line_at_its_begin_and_one_at_its_end() -> None:
+    found, late = relays(0), CLOSES_MS + int(1000 * LATE_SECONDS) + 1
+    ledger = waiting(late - 1)
+    with capture_logs() as logs:
+        found._note_delay(ledger)
+        assert logs == []
+        for _ in range(2):
+            found._note_delay(at(ledger, late))
+        found._note_delay(at(ledger, late, RelaysSent(2, late, 1000 * WAIT_SECONDS)))
+    assert [each["log_level"] for each in logs] == ["warning", "info"]
+
+
+def test_what_all_relays_have_sent_is_what_the_slowest_has() -> None:
+    """A partition without a commit has sent nothing; an answer without any commit is none."""
+    found = relays()
+
+    class Answer:
+        def __init__(self, *sent: int | None) -> None:
+            self.sent = sent
+
+        async def list_consumer_group_offsets(self, group: str) -> dict[object, object]:
+            assert group == TOPICS.relay_group
+            return {
+                TopicPartition(TOPICS.uploads, partition): OffsetAndMetadata(
+                    0, Position(0, 0, 0, NO_SETTINGS, sent_ms).metadata()
+                )
+                for partition, sent_ms in enumerate(self.sent)
+                if sent_ms is not None
+            }
+
+    for sent, expected in [((), (False, 0)), ((5, None, 3, 4), (True, 0)), ((5, 9, 3, 4), (True, 3))]:
+        asyncio.run(found._ask(Answer(*sent)))  # type: ignore[arg-type]
+        assert (found.is_known, found.sent_ms) == expected
