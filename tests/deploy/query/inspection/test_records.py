@@ -130,9 +130,9 @@ ROWS: list[tuple[row_keys.Key, bytes, dict[str, object]]] = [
     ),
     (
         row_keys.SingleKey.PROGRESS,
-        row_values.encode_progress(row_values.LedgerProgress(11, TIME_MS, TIME_MS, 60)),
+        row_values.encode_progress(row_values.LedgerProgress(11, TIME_MS, TIME_MS - 23, 60)),
         {"kind": "progress", "position": 11, "watermark": "2026-01-01T00:00:00.123Z",
-         "whole_from": 60},
+         "closed_until": "2026-01-01T00:00:00.100Z", "whole_from": 60},
     ),
     (row_keys.SingleKey.REVISION, row_values.encode_revision(3), {"kind": "revision", "revision": 3}),
     (
