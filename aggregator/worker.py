@@ -123,6 +123,8 @@ async def run_worker(
         assignment.relays.run(),
     )
     tasks = [asyncio.create_task(each) for each in works]
+    for task in tasks:
+        task.add_done_callback(assignment.note_end)
     app = None
     try:
         app = await _started(deployment, assignment, stop)

@@ -95,7 +95,8 @@ class Fold:
         self.settings_offsets: dict[int, int] = {}  # of the newest record of each revision
         self.intakes = Intakes()
         self.windows = Windows()
-        self.uploaded = 0  # reports since the last end of a batch
+        self.ended_ms = start.watermark_ms  # the watermark at the last end of a batch
+        self.uploaded = 0  # reports since then
         self.whole_after_ms = -1  # windows that start up to then may be incomplete, unix milliseconds
         self._keys = keys
         self._is_whole = start.offset == 0
@@ -183,7 +184,7 @@ class Fold:
         place = (self.partition, self.position)
         releases = self.windows.release(self.watermark_ms, held, self._keys, place) if held else []
         outcomes, self._outcomes = self._outcomes, Outcomes()
-        self.uploaded = 0
+        self.uploaded, self.ended_ms = 0, self.watermark_ms
         pack_reports = (held or following).pack_reports
         closed = tuple(self.windows.closed) if held else ()
         return RelayBatch(

@@ -40,6 +40,7 @@ from deniable.estimators.collection import Collection
 
 MOST_WAITING_BYTES = 1 << 26  # of final counts per transaction; matters after an outage
 IDLE_MILLISECONDS = 1000  # after a window's grace; by then the reports of a busy partition have closed it
+WAITING_MILLISECONDS = 60_000  # after which a window that is still open waits for relays
 TICK_SECONDS = 1.0  # without new counts, between two looks whether a window is over
 LEAST_REST_SECONDS = 0.1  # between two turns
 # How many times as long as they took early estimates rest, but for the first one of a window. So they need a
@@ -178,7 +179,8 @@ class Estimator:
         for window in self._unsettled:
             closes_at = self.merged.closes_at(window, self.partitions)
             if closes_at is not None and closes_at * 1000 < over_ms:
-                for partition in self.merged.open_until(closes_at * 1000):
+                waits = closes_at * 1000 < over_ms - WAITING_MILLISECONDS
+                for partition in self.merged.open_until(closes_at * 1000, waits=waits):
                     found[partition] = max(found.get(partition, 0), closes_at * 1000)
         return found
 

@@ -89,9 +89,17 @@ class MergedCounts:
             return 0
         return min(progress.closed_until_ms for progress in self.progress.values())
 
-    def open_until(self, append_ms: int) -> list[int]:
-        """Partitions that have not passed this append time, unix milliseconds."""
-        return [source for source, each in self.progress.items() if each.watermark_ms <= append_ms]
+    def open_until(self, closes_ms: int, *, waits: bool = False) -> list[int]:
+        """Partitions that have not passed this append time, unix milliseconds.
+
+        With `waits`, those in which windows that close then are open: they wait for relays, and only if more
+        time passes there, no longer than they may.
+        """
+        return [
+            source
+            for source, each in self.progress.items()
+            if (each.closed_until_ms if waits else each.watermark_ms) <= closes_ms
+        ]
 
     def latest_ms(self) -> int:
         """The latest append time counted in any partition, unix milliseconds; 0 before the first."""

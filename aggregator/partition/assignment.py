@@ -82,7 +82,7 @@ class Assignment:
             )
             self._owners[partition] = owner
             task = self._tasks[partition] = asyncio.create_task(owner.run(self._stopping))
-            task.add_done_callback(self._note_end)
+            task.add_done_callback(self.note_end)
         self._assigned = True
         self._settled.set()
         if not self._owners:
@@ -155,7 +155,7 @@ class Assignment:
         reasons = [owner.readiness.reason_not_ready for owner in self._owners.values()]
         return [reason for reason in reasons if reason]
 
-    def _note_end(self, task: "asyncio.Task[None]") -> None:
+    def note_end(self, task: "asyncio.Task[None]") -> None:
         """An owner ends only by cancellation, by a stop, or by an error that no retry can fix."""
         error = None if task.cancelled() else task.exception()
         while isinstance(error, BaseExceptionGroup):

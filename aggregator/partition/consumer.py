@@ -174,7 +174,7 @@ class Consumer(driver.Consumer):
             offsets = np.concatenate([run.offsets for run in batch]) if batch else ()
             chain.admit(offsets, beyond)
         except BrokenChainError as broken:
-            self.log.warning("Rewinding %s: %s", tp, broken)
+            self.log.info("Rewinding %s: %s", tp, broken)
             del self._chains[tp.partition]
             return []
         return batch

@@ -58,6 +58,8 @@ class Markers:
         Call it again as long as the partition does not show one: this does nothing while one is on its way,
         or was acknowledged.
         """
+        if not beyond_ms and not self._waiting:  # what failed is needed no more
+            self.outage.answered(MARKERS)
         now = time.monotonic()
         for partition, until_ms in beyond_ms.items():
             if now >= self._due_at(partition, until_ms):

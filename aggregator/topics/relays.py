@@ -8,6 +8,7 @@ so too, and says what was true.
 
 import asyncio
 import time
+from itertools import zip_longest
 
 import structlog
 from aiokafka.admin import AIOKafkaAdminClient
@@ -71,7 +72,7 @@ class Relays:
         appended_at, number = 0.0, 0
         while True:
             now = time.monotonic()
-            if number < ledger.closing.number or now - appended_at > AGAIN_SECONDS:
+            if number <= ledger.closing.number or now - appended_at > AGAIN_SECONDS:
                 sent = self._due(ledger)
                 if sent is not None:
                     appended_at, number = now, sent.number
@@ -119,7 +120,7 @@ class Relays:
     def _note_delay(self, ledger: Ledger) -> None:
         """An outage of relays is one line at its begin, one at its end."""
         waits_since_ms = ledger.watermark_ms - int(LATE_SECONDS * 1000)
-        is_late = bool(ledger.closing.wait_ms) and closes_between(
+        is_late = bool(self.wait_ms and ledger.closing.wait_ms) and closes_between(
             _rhythms(ledger), ledger.closed_until_ms, waits_since_ms
         )
         if is_late == (ledger.partition in self._late):
@@ -155,10 +156,11 @@ def _sent_ms(offset: int, metadata: str | None) -> int:
 
 
 def _rhythms(ledger: Ledger) -> list[tuple[int, int]]:
-    """`window_seconds` and `grace_seconds` of all windows that may be open."""
+    """`window_seconds` and `grace_seconds` of windows that may be open, of collections that are counted."""
     return [
         (terms.window_seconds, span.grace_seconds)
         for fingerprint, terms in ledger.terms.items()
-        if fingerprint != EVERY_COLLECTION
-        for span in terms.spans
+        if fingerprint != EVERY_COLLECTION and terms.until is None
+        for span, following in zip_longest(terms.spans, terms.spans[1:])
+        if following is None or (following.from_window + span.grace_seconds) * 1000 > ledger.closed_until_ms
     ]

@@ -17,11 +17,18 @@ async def stop_producer(producer: "AIOKafkaProducer[Any, Any]", seconds: float) 
     each: "Task was destroyed but it is pending".
     """
     stopping = asyncio.ensure_future(producer.stop())
+    stopping.add_done_callback(_heard)  # it may end after its time, with an error
     try:
         await asyncio.wait((stopping,), timeout=seconds)
     finally:
         if not stopping.done() or stopping.cancelled() or stopping.exception() is not None:
             await _abandon(producer, stopping)
+
+
+def _heard(ended: "asyncio.Future[None]") -> None:
+    """Take a future's error, which asyncio would log otherwise."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 async def _abandon(producer: "AIOKafkaProducer[Any, Any]", stopping: "asyncio.Future[None]") -> None:

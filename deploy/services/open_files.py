@@ -1,6 +1,7 @@
 """The limit of open files of a worker: its connections grow with partitions and brokers."""
 
 import resource
+from contextlib import suppress
 
 import structlog
 
@@ -27,7 +28,9 @@ def allow_open_files(partitions: int, brokers: int) -> None:
     brokers : of the cluster, >= 1.
     """
     _, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
+    with suppress(ValueError, OSError):  # some systems allow less than the hard limit says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = needed_files(partitions, brokers)
     if allowed != resource.RLIM_INFINITY and allowed < needed:
         _log.warning(

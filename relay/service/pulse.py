@@ -16,7 +16,7 @@ from deniable.relay.keys import RelayKeys
 from deniable.relay.service.following import Following, following
 
 CLOSED_MILLISECONDS = 50  # after a window's end, so that the marker's append time is beyond it
-LEAST_SECONDS = 0.1  # between two markers
+LEAST_SECONDS, MOST_SECONDS = 0.1, 1.0  # between two markers; a batch may wait for longer
 
 
 class Pulse:
@@ -74,7 +74,7 @@ class Pulse:
     def appended(self, record_is_settings: bool, offset: int, now: float) -> None:
         """Note that a control record is in the log; nothing is due until the fold has applied it."""
         self._appended = offset
-        self._next_marker = now + max(LEAST_SECONDS, self._idle_seconds)
+        self._next_marker = now + min(max(LEAST_SECONDS, self._idle_seconds), MOST_SECONDS)
         if record_is_settings:
             self._next_statement = now + RESTATE_SECONDS
 
@@ -96,6 +96,6 @@ class Pulse:
         closes_ms = fold.windows.next_close_ms()
         if closes_ms is not None and over_ms > closes_ms:
             return True
-        if closes_between(self._rhythms, fold.watermark_ms, over_ms):
+        if closes_between(self._rhythms, fold.ended_ms, over_ms):
             return True
         return self._batch_since is not None and now - self._batch_since >= self._idle_seconds

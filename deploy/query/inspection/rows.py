@@ -8,6 +8,7 @@ import msgspec
 
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.acceptance import REASONS
+from deniable.aggregator.ledger.terms import EVERY_COLLECTION
 from deniable.aggregator.records.known_texts import decode_known_texts
 from deniable.cluster.reading.partition_reader import KafkaRecord
 from deniable.estimators.collection import Collection
@@ -61,6 +62,8 @@ def _key(inspection: Inspection, key: row_keys.Key) -> Fields:
     """Return a row's kind and the fields of its key."""
     if isinstance(key, row_keys.SingleKey):
         return {"kind": key.name.lower()}
+    if key == row_keys.TermsKey(EVERY_COLLECTION):
+        return {"kind": "relays"}
     shown: Fields = {"kind": KINDS[type(key)], **inspection.named(key.fingerprint)}
     if not isinstance(key, row_keys.TermsKey | row_keys.KnownTextsKey):
         shown["window_start"] = key.window_start
@@ -98,7 +101,7 @@ def _value(inspection: Inspection, key: row_keys.Key, value: bytes) -> Fields:
             held = row_values.decode_terms(value)
             if held.closing:
                 return {
-                    "relays_sent_until": instant(held.closing.sent_ms),
+                    "relays_sent_until": instant(held.closing.sent_ms) if held.closing.sent_ms else None,
                     "wait_seconds": held.closing.wait_ms // 1000,
                 }
             terms = msgspec.to_builtins(held)

@@ -10,7 +10,12 @@ from structlog.testing import capture_logs
 
 from deniable.aggregator.estimation import estimator as estimator_module
 from deniable.aggregator.estimation import window_estimate
-from deniable.aggregator.estimation.estimator import IDLE_MILLISECONDS, Estimator, WindowResult
+from deniable.aggregator.estimation.estimator import (
+    IDLE_MILLISECONDS,
+    WAITING_MILLISECONDS,
+    Estimator,
+    WindowResult,
+)
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.row_keys import Window
 from deniable.aggregator.ledger.row_values import Published
@@ -146,6 +151,19 @@ def test_a_clock_that_is_behind_does_not_hold_windows_up() -> None:
     close(estimator, CLOSES_MS + IDLE_MILLISECONDS + 1, 0)
     close(estimator, 0, 1, 2, 3)
     assert estimator.waited_for(0) == dict.fromkeys((1, 2, 3), CLOSES_MS)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_window_that_waits_for_relays_needs_time_to_pass(late: bool) -> None:
+    """Else a partition in which nothing is reported would never be beyond the longest wait."""
+    estimator = new_estimator()
+    count(estimator)
+    close(estimator, CLOSES_MS + 1, 1, 2, 3)
+    open_one = row_values.encode_progress(row_values.LedgerProgress(1, CLOSES_MS + 1, CLOSES_MS))
+    progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
+    estimator.take(row_keys.with_source(progress, 0), open_one)
+    now_ms = CLOSES_MS + IDLE_MILLISECONDS + WAITING_MILLISECONDS + late
+    assert estimator.waited_for(now_ms) == ({0: CLOSES_MS} if late else {})
 
 
 @pytest.mark.parametrize("packs", [0, 1])

@@ -1,6 +1,7 @@
 """When a ledger needs a relays' marker, and what it says."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from aiokafka import TopicPartition
@@ -9,11 +10,19 @@ from structlog.testing import capture_logs
 
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.topics.markers import Markers
-from deniable.aggregator.topics.relays import LATE_SECONDS, Relays
+from deniable.aggregator.topics.relays import AGAIN_SECONDS, LATE_SECONDS, Relays, _rhythms
 from deniable.cluster.connection.outage import Outage
 from deniable.protocol.marker import MARKER, RelaysSent, encode_relays
 from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
-from tests.support.aggregator.builders import NOWHERE, RELAYS_KEY, T0, TOPICS, new_ledger, waiting_ledger
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    NOWHERE,
+    RELAYS_KEY,
+    T0,
+    TOPICS,
+    new_ledger,
+    waiting_ledger,
+)
 
 WAIT_SECONDS = 900
 CLOSES_MS = (T0 + 10 + 5) * 1000  # of FRUIT's and PLACE's window at T0
@@ -116,3 +125,31 @@ def test_what_all_relays_have_sent_is_what_the_slowest_has() -> None:
     for sent, expected in [((), (False, 0)), ((5, None, 3, 4), (True, 0)), ((5, 9, 3, 4), (True, 3))]:
         asyncio.run(found._ask(Answer(*sent)))  # type: ignore[arg-type]
         assert (found.is_known, found.sent_ms) == expected
+
+
+def test_a_marker_that_came_back_is_followed_by_the_next_at_once() -> None:
+    found, ledger = relays(SENT_MS), waiting(SENT_MS)
+
+    async def work() -> None:
+        following = asyncio.create_task(found.follow(ledger))
+        for append_ms in (CLOSES_MS + 1, CLOSES_MS + 10_001):
+            found.sent_ms = append_ms
+            at(ledger, append_ms)
+            async with asyncio.timeout(AGAIN_SECONDS - 1):
+                _, marker = await found.markers._asked.get()
+            ledger.apply(ledger.position, append_ms, marker)
+        following.cancel()
+
+    asyncio.run(work())
+
+
+def test_ended_collections_and_former_graces_keep_no_window_waiting() -> None:
+    ledger = waiting(CLOSES_MS)
+    for terms in COLLECTIONS:
+        ledger.retire(terms)
+    assert _rhythms(ledger) == []
+    ledger = waiting(CLOSES_MS)
+    ledger.agree({each: replace(of, grace_seconds=9) for each, of in COLLECTIONS.items()}, 2)
+    assert set(_rhythms(ledger)) == {(10, 5), (10, 9)}
+    at(ledger, CLOSES_MS + 400_000, RelaysSent(3, CLOSES_MS + 400_000, 1000 * WAIT_SECONDS))
+    assert set(_rhythms(ledger)) == {(10, 9)}

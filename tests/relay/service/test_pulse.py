@@ -1,5 +1,7 @@
 """Which control records a relay appends, and when: clocks are given."""
 
+import pytest
+
 from deniable.protocol.uploads.frame import RESTATE_SECONDS
 from deniable.relay.control import RelaySettings, decode_control, encode_settings
 from deniable.relay.fold import Fold, Start
@@ -9,6 +11,8 @@ from tests.support.relay.logs import BEGIN, KEYS, LATER, LONG, PARTITION, SHORT,
 
 OWN = settings_of(SHORT, LONG)
 IDLE = 1.0
+LONG_SECONDS = 1_000_000
+RHYTHMS = [(LONG_SECONDS, 0)]
 NOW_MS = BEGIN * 1000.0
 
 
@@ -21,12 +25,12 @@ def decoded(value: bytes | None) -> RelaySettings | str | None:
 class Beats:
     """A fold and its pulse; what is due is appended at once, and applied unless asked otherwise."""
 
-    def __init__(self, own: RelaySettings = OWN) -> None:
-        self.fold, self.pulse = Fold(PARTITION, KEYS, Start(0)), Pulse(own, KEYS, IDLE)
+    def __init__(self, own: RelaySettings = OWN, idle: float = IDLE) -> None:
+        self.fold, self.pulse = Fold(PARTITION, KEYS, Start(0)), Pulse(own, KEYS, idle, RHYTHMS)
         self.offset = 0
 
-    def apply(self, value: bytes) -> None:
-        self.fold.apply(self.offset, int(NOW_MS), value)
+    def apply(self, value: bytes, append_ms: float = NOW_MS) -> None:
+        self.fold.apply(self.offset, int(append_ms), value)
         self.offset += 1
 
     def beat(
@@ -37,7 +41,7 @@ class Beats:
         if value is not None:
             self.pulse.appended(found != "marker", self.offset, now)
             if applies:
-                self.apply(value)
+                self.apply(value, now_ms)
         return found
 
     def upload(self) -> None:
@@ -121,3 +125,17 @@ def test_a_window_that_has_closed_gets_a_marker() -> None:
     assert closes_ms is not None
     assert beats.beat(20.0, closes_ms) is None
     assert beats.beat(20.0, closes_ms + 51) == "marker"
+
+
+@pytest.mark.parametrize("idle", [IDLE, 3600.0])
+def test_the_end_of_a_window_without_uploads_gets_a_marker_too(idle: float) -> None:
+    """Workers keep it open until relays have sent all; strangers' records and long batches delay nothing."""
+    beats, closes_ms = Beats(idle=idle), NOW_MS - NOW_MS % (1000 * LONG_SECONDS) + 1000 * LONG_SECONDS
+    beats.beat(0.0)
+    for window in range(3):
+        now = 5.0 * (window + 1)
+        beats.apply(b"no upload", closes_ms + 10)
+        assert beats.beat(now, closes_ms + 50) is None
+        assert beats.beat(now, closes_ms + 51) == "marker"
+        assert beats.beat(now + 2, closes_ms + 2051) is None
+        closes_ms += 1000 * LONG_SECONDS
