@@ -294,8 +294,9 @@ class Ledger:
         return self.terms[fingerprint]
 
     def _track(self, window: row_keys.Window) -> None:
-        terms = self._terms_of_rows(window[0])
-        self._ends.track(window, terms.closes_at(window[1]), terms.dies_at(window[1]))
+        if not self._ends.tracks(window):
+            terms = self._terms_of_rows(window[0])
+            self._ends.track(window, terms.closes_at(window[1]), terms.dies_at(window[1]))
 
     def _expire(self) -> None:
         for window in self._ends.closed(self.closed_until_ms):

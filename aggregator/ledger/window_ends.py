@@ -63,8 +63,10 @@ def closed_over(
     watermarks_ms : int64 (n,), the highest append time up to each record.
     closing : before the run.
     """
+    if not closing.key:
+        return watermarks_ms, closing
     closed_ms = watermarks_ms.copy()
-    marks = np.flatnonzero(lengths == RELAYS_BYTES).tolist() if closing.key else []
+    marks = np.flatnonzero(lengths == RELAYS_BYTES).tolist()
     for first, end in pairwise([0, *marks, len(lengths)]):
         closing = closing.after(record(first)) if marks else closing
         part = watermarks_ms[first:end]
@@ -81,11 +83,14 @@ class WindowEnds:
         self._known: set[_Key] = set()
 
     def track(self, window: _Key, closes_at: int, dies_at: int) -> None:
-        """Track a window, unless it is tracked already; times in unix seconds."""
-        if window not in self._known:
-            self._known.add(window)
-            heapq.heappush(self._closing, (closes_at, window))
-            heapq.heappush(self._dying, (dies_at, window))
+        """Track a window that is not tracked yet; times in unix seconds."""
+        self._known.add(window)
+        heapq.heappush(self._closing, (closes_at, window))
+        heapq.heappush(self._dying, (dies_at, window))
+
+    def tracks(self, window: _Key) -> bool:
+        """Whether a window is tracked."""
+        return window in self._known
 
     def between(self, first_ms: int, last_ms: int) -> _Times:
         """When tracked windows close or die within these times, unix milliseconds."""
