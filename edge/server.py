@@ -120,19 +120,16 @@ class Edge:
         self.service = HttpService(self._handler(), self.writer, self.counters, most_connections())
         loop = asyncio.get_running_loop()
         context = self._tls.context if self._tls else None
-        try:
-            with _listen_errors(host, port):
-                self._server = await loop.create_server(
-                    partial(HttpConnection, self.service),
-                    host,
-                    port,
-                    backlog=BACKLOG,
-                    ssl=context,
-                    ssl_handshake_timeout=HANDSHAKE_SECONDS if context else None,
-                )
-        except EdgeListenError:
-            await self.writer.close(0)
-            raise
+        with _listen_errors(host, port):
+            self._server = await loop.create_server(
+                partial(HttpConnection, self.service),
+                host,
+                port,
+                backlog=BACKLOG,
+                ssl=context,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if context else None,
+            )
+        self.writer.start()  # no sooner: with a wrong address, Kafka is no matter
         self.writer.tasks.start(self.service.watch(), "the watch over connections")
         if self._tls is not None:
             self.writer.tasks.start(self._watch_files(self._tls), "the watch over the certificate")

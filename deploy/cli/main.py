@@ -27,6 +27,7 @@ def main() -> None:
     # beside a broker, decoding takes 140 ms instead of 3 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     standard_streams.open_closed()
+    standard_streams.escape_unknown()
     handle(signal.SIGINT, leave_at_once)  # until the command is imported
     for number in (signal.SIGTERM, signal.SIGHUP):
         handle(number, end_in_good_order)
@@ -53,7 +54,7 @@ def _run() -> int:
     except SystemExit as ended:
         status = ended.code
     except click.ClickException as error:
-        error.message = _LONG_WORD.sub(r"\1…", error.message)
+        error.message = _escaped(_LONG_WORD.sub(r"\1…", error.message))
         with suppress(OSError):  # stderr itself may be full
             with_nearest(error).show()
         return error.exit_code
@@ -71,8 +72,16 @@ def kafka_errors() -> tuple[type[BaseException], ...]:
 
 def _refuse(message: str, status: int = FAILED) -> int:
     with suppress(OSError):  # stderr itself may be full
-        print(f"Error: {message}", file=sys.stderr, flush=True)  # noqa: T201 - click may not be imported
+        sys.stderr.write(f"Error: {_escaped(message)}\n")  # at once: threads may log
+        sys.stderr.flush()
     return status
+
+
+def _escaped(message: str) -> str:
+    """Return a message that no terminal obeys: names of files and options may hold control characters."""
+    from deniable.deploy.cli.input_text import printable  # click may not be imported
+
+    return "\n".join(map(printable, message.split("\n")))
 
 
 def _words(error: OSError) -> str:

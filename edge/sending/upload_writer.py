@@ -80,6 +80,9 @@ class UploadWriter:
         self._bytes = 0
         self._loop = asyncio.get_running_loop()
         self.tasks = LastingTasks()
+
+    def start(self) -> None:
+        """Connect, and take uploads from then on; until then all are refused."""
         self.tasks.start(self._keep(), "the connection to Kafka")
         self.tasks.start(self._tick(), "the watch over waiting uploads")
 

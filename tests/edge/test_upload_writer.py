@@ -48,6 +48,7 @@ class Scene:
         self.writer = UploadWriter(
             self.kafka.open, PARTITIONS, self.counters, Outage(Cluster("127.0.0.1:1"), "uploads wait")
         )
+        self.writer.start()
         self.outcomes = {}
 
     def put(self, upload_id=None, body=None):
