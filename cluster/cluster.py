@@ -1,13 +1,16 @@
 """The Kafka cluster and how to connect to it: settings of every client."""
 
-import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from deniable.cluster.loopback import is_loopback as is_loopback
 from deniable.cluster.security import Security
 from deniable.estimators.errors import DeniableError
+
+#: Of metadata. A leader that was replaced may answer on, and never says so.
+LEADERS_MILLISECONDS = 10_000
 
 _LABEL = r"[A-Za-z0-9_-]{1,63}"
 _ADDRESS = re.compile(rf"(?:\[([0-9a-fA-F:.]+)\]|({_LABEL}(?:\.{_LABEL})*)):([0-9]{{1,5}})")
@@ -33,16 +36,6 @@ def _split(address: str) -> tuple[str, int]:
         shown = f"…@{address.rpartition('@')[2]}" if "@" in address else address  # it may hold a password
         raise ValueError(f"bootstrap_servers must be HOST:PORT with a port in [1, 65535], got {shown!r}")
     return match[1] or match[2], int(match[3])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, judged by its name or address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class PlaintextError(DeniableError, ValueError):

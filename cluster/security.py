@@ -1,21 +1,31 @@
-"""Security of connections to Kafka: TLS always; authentication by password (SCRAM-SHA-512) or certificate.
+"""Security of connections to Kafka: TLS always; a login by certificate, or one of `logins`.
 
 Files are read again for each connection, so certificates and passwords can be replaced under a running
 process: existing connections continue, the next one uses the new content.
 """
 
 import logging
-import os
-import re
 import socket
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from deniable.cluster.credential_files import SecurityError, read_small
-from deniable.estimators.errors import DeniableError
+from deniable.cluster.logins.mechanisms import CredentialsError as CredentialsError
+from deniable.cluster.logins.mechanisms import (
+    Login,
+    OAuthLogin,
+    PasswordLogin,
+    TlsLogin,
+    TokenLogin,
+    login_of,
+    tag_of,
+)
+from deniable.cluster.logins.passwords import CurrentPassword
+from deniable.cluster.logins.secret_sources import first_line
 
 HANDSHAKE_SECONDS = 10.0
 
@@ -54,15 +64,8 @@ class CurrentContext(ssl.SSLContext):
         return wrapped
 
 
-MECHANISM = "SCRAM-SHA-512"
-MOST_PASSWORD_BYTES = 1024  # OpenSSL's limit for passwords of keys
-
-# SCRAM delimits names by commas and equals signs, and Kafka's clients do not escape them.
-_USERNAME = re.compile(r"[A-Za-z0-9._@+/:-]{1,255}")
-
-
-class CredentialsError(DeniableError, ValueError):
-    """User name or password is missing."""
+#: Fields of TLS; the others are of the login.
+TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password_file", "mechanism")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,68 +77,90 @@ class Security:
     ca_file : CA certificates that must have signed the brokers', PEM; None: those that this system trusts.
     certificate_file, key_file : our certificate with its chain and its private key, PEM; both or neither.
     key_password_file : its first line is the password of key_file, if that is encrypted.
-    username : for SCRAM-SHA-512; with it one of password and password_file.
+    mechanism : of the login, of `logins.mechanisms`; None: SCRAM-SHA-512 with a user name, else TLS.
+    username : for a password; with it one of password, password_file and password_command.
     password : of username. Never shown.
     password_file : file whose first line is the password.
+    password_command : words of a command whose first line of output is the password.
+    token_endpoint, client_id, client_secret, scope, token_ca_file : of OAUTHBEARER by client credentials.
+    client_secret_file, client_secret_command : like those of the password.
+    token_file : whose whole content is the token, read for each connection.
+    token_provider : `package.module:function` that returns a token, or a token and its lifetime in seconds.
+    token_extensions : of SASL, by name.
+    region : of AWS_MSK_IAM.
 
     Raises
     ------
     ValueError that names the field, if fields are missing or contradict each other; CredentialsError, a
-    ValueError, if the fields are username and password.
+    ValueError, if a credential of the login is missing.
     """
 
     ca_file: Path | None = None
     certificate_file: Path | None = None
     key_file: Path | None = None
     key_password_file: Path | None = None
+    mechanism: str | None = None
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     password_file: Path | None = None
+    password_command: Sequence[str] | None = field(default=None, repr=False)
+    token_endpoint: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    client_secret_file: Path | None = None
+    client_secret_command: Sequence[str] | None = field(default=None, repr=False)
+    scope: str | None = None
+    token_ca_file: Path | None = None
+    token_file: Path | None = None
+    token_provider: str | None = None
+    token_extensions: Mapping[str, str] | None = field(default=None, repr=False)
+    region: str | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file belong together: give both or neither")
         if self.key_password_file is not None and self.key_file is None:
             raise ValueError("key_password_file needs key_file")
-        if self.username is not None and _USERNAME.fullmatch(self.username) is None:
-            raise ValueError(
-                "username must have 1 to 255 characters of A-Z a-z 0-9 . _ @ + / : - (the given one is not "
-                f"shown: it may be the password), got {len(self.username)}"
-            )
-        if self.password == "":
-            raise ValueError("the password must not be empty")
-        has_password, has_file = self.password is not None, self.password_file is not None
-        if self.username is None and (has_password or has_file):
-            raise CredentialsError("a password needs username")
-        if self.username is not None and has_password == has_file:
-            raise CredentialsError("username needs either password_file, or a password in the environment")
+        _ = self.login  # checks its fields
+
+    @cached_property
+    def login(self) -> Login:
+        """The login's own fields."""
+        names = [each.name for each in fields(self) if each.name not in TLS_FIELDS]
+        return login_of(self.mechanism, {name: getattr(self, name) for name in names})
+
+    @property
+    def token_source(self) -> str | None:
+        """Where our token comes from, for messages; None without one."""
+        if self.region is not None:
+            return f"AWS in {self.region}"
+        return self.client_id or self.token_provider or (str(self.token_file) if self.token_file else None)
 
     def check(self) -> None:
-        """Read all files; SecurityError if one cannot be used."""
+        """Read all files, and run a command for a secret; SecurityError if one cannot be used."""
         self.new_context()
-        self.current_password()
+        login = self.login
+        if isinstance(login, PasswordLogin):
+            login.current_password()
+        elif isinstance(login, OAuthLogin) and login.token_endpoint is not None:
+            login.secret()
 
     def client_settings(self) -> dict[str, Any]:
-        """Return keywords for both kafka-python and aiokafka; SecurityError like `check`."""
-        self.check()
+        """Return keywords for both kafka-python and aiokafka; SecurityError if a file cannot be used."""
+        self.new_context()
         tls: dict[str, Any] = {"security_protocol": "SSL", "ssl_context": CurrentContext(self.new_context)}
-        if self.username is None:
+        login = self.login
+        if isinstance(login, TlsLogin):
             return tls
-        # At level DEBUG these log salt and proof, from which a weak password can be guessed.
+        # At level DEBUG these log salt and proof, from which a weak password can be guessed, and tokens.
         for name in ("kafka.net", "kafka.protocol", "aiokafka.conn"):
             logging.getLogger(name).setLevel(logging.INFO)
-        return tls | {
-            "security_protocol": "SASL_SSL",
-            "sasl_mechanism": MECHANISM,
-            "sasl_plain_username": self.username,
-            "sasl_plain_password": CurrentPassword(self),
-        }
+        return tls | {"security_protocol": "SASL_SSL"} | _credentials(login)
 
     def current_password(self) -> str:
-        """Return the present password; empty without a username. SecurityError if its file cannot be used."""
-        if self.password_file is not None:
-            return _first_line("password_file", self.password_file)
-        return self.password or ""
+        """Return the present password; empty without a username. SecurityError if it cannot be read."""
+        login = self.login
+        return login.current_password() if isinstance(login, PasswordLogin) else ""
 
     def new_context(self) -> ssl.SSLContext:
         """Build a context for TLS 1.2 or newer that verifies the broker; SecurityError like `check`."""
@@ -180,37 +205,22 @@ class Security:
     def _key_password(self) -> str:
         if self.key_password_file is None:  # OpenSSL would prompt on the terminal
             raise SecurityError(f"key_file {self.key_file} is encrypted: give key_password_file")
-        return _first_line("key_password_file", self.key_password_file)
+        return first_line("key_password_file", self.key_password_file)
 
 
-class CurrentPassword:
-    """A password for Kafka's clients that is read from its file whenever they encode it for a connection."""
+def _credentials(login: PasswordLogin | TokenLogin) -> dict[str, Any]:
+    """Return keywords for clients, which are imported here: who only reads a file needs none."""
+    from deniable.cluster.logins import of_aiokafka, of_kafka_python
+    from deniable.cluster.logins.token_provider import TokenProvider
 
-    __slots__ = ("_security",)
-
-    def __init__(self, security: Security) -> None:
-        self._security = security
-
-    def __repr__(self) -> str:
-        return "CurrentPassword(…)"
-
-    def encode(self, encoding: str = "utf-8") -> bytes:
-        """Return the bytes of the present password; SecurityError if its file cannot be used."""
-        return self._security.current_password().encode(encoding)
-
-
-def _first_line(name: str, path: Path) -> str:
-    if not os.path.lexists(path):
-        raise SecurityError(f"{name} does not name a file (not shown: it may be the password itself)")
-    try:
-        text = read_small(name, path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SecurityError(f"{name} {path} must be text in UTF-8") from None
-    line = text.split("\n", 1)[0].rstrip("\r")
-    size = len(line.encode())
-    if not 1 <= size <= MOST_PASSWORD_BYTES:
-        raise SecurityError(
-            f"{name} {path} must have the password on its first line, 1 to {MOST_PASSWORD_BYTES} bytes, "
-            f"got {size}"
-        )
-    return line
+    of_aiokafka.renew_sessions()
+    if not isinstance(login, PasswordLogin):
+        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": TokenProvider(login)}
+    of_kafka_python.read_passwords_again()
+    if login.password_command is None:  # which may take seconds
+        login.current_password()
+    return {
+        "sasl_mechanism": tag_of(login),
+        "sasl_plain_username": login.username,
+        "sasl_plain_password": CurrentPassword(login),
+    }

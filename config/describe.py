@@ -31,9 +31,7 @@ def describe(allowance: Allowance) -> str:
     lines = [
         f"{collection.name}: {_mechanism(collection)}, windows of {collection.window_seconds} s"
         f" + {collection.grace_seconds} s grace",
-        f"one report: epsilon {rounded_up(epsilon)}",
-        _further_reports(allowance),
-        *_limits(allowance),
+        *describe_cost(allowance),
         *_unlisted(collection),
         *_few_cohorts(collection),
         *_confusable(collection),
@@ -41,6 +39,12 @@ def describe(allowance: Allowance) -> str:
         f"fingerprint {collection.fingerprint:016x}",
     ]
     return "\n  ".join(lines)
+
+
+def describe_cost(allowance: Allowance) -> list[str]:
+    """Say what one report and all reports of a client cost, and how many a client may send."""
+    epsilon = allowance.collection.mechanism.epsilon
+    return [f"one report: epsilon {rounded_up(epsilon)}", _further_reports(allowance), *_limits(allowance)]
 
 
 def most_changes(changes: int) -> str:

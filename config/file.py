@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 
 from deniable.cluster.cluster import Cluster, split_addresses
-from deniable.cluster.security import CredentialsError
+from deniable.cluster.logins.mechanisms import CredentialsError
 from deniable.config.checks import MOST_BYTES, messages_of
 from deniable.config.entries import Entry, allowance_of
 from deniable.config.every_error import MOST_ERRORS, every_error
 from deniable.config.problems import PlacedError, YamlPath, explain
 from deniable.config.sections import (
+    SECRETS,
     BudgetStoreSection,
     EdgeSection,
     File,
@@ -39,7 +40,8 @@ from deniable.protocol.topic_names import Topics
 
 DEFAULT_FILE = Path("deniable.yaml")
 PREFIX = "DENIABLE_"
-PASSWORD_VARIABLE = "DENIABLE_KAFKA__SECURITY__PASSWORD"  # noqa: S105 - a name
+#: Variables with a secret, of which the file must have none.
+SECRET_VARIABLES = tuple(f"{PREFIX}KAFKA__SECURITY__{secret}".upper() for secret in SECRETS)
 SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("kafka",): KafkaSection,
     ("kafka", "security"): SecuritySection,
@@ -227,8 +229,10 @@ def _read(text: str) -> dict[str, Any]:
 def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
     """Replace fields by environment variables; return those variables that set fields of `kafka`."""
     used = []
-    if any(variable.upper() == PASSWORD_VARIABLE for variable in environment):
-        _security(document).pop("password_file", None)  # the variable replaces it
+    for secret, replacing in zip(SECRETS, SECRET_VARIABLES, strict=True):
+        if any(variable.upper() == replacing for variable in environment):
+            for source in ("file", "command"):  # the variable replaces them
+                _security(document).pop(f"{secret}_{source}", None)
     # `deliver` before the fields that need it.
     for variable, text in sorted(environment.items(), key=lambda each: not each[0].endswith("__DELIVER")):
         *sections, field = variable.removeprefix(PREFIX).lower().split("__")
@@ -275,15 +279,16 @@ def _check_option(bootstrap_servers: str) -> None:
 
 
 def _passwords(document: dict[str, Any]) -> list[PlacedError]:
-    """Take a password out: the file is copied, committed and mailed. The environment may hold one."""
-    if "password" not in (security := _security(document)):
-        return []
-    security.pop("password")
-    said = (
-        "kafka.security.password must not be in the file: name a password_file, or set the variable "
-        f"{PASSWORD_VARIABLE}"
-    )
-    return [PlacedError(("kafka", "security", "password"), said)]
+    """Take secrets out: the file is copied, committed and mailed. The environment may hold them."""
+    security = _security(document)
+    wrong = []
+    for secret, variable in zip(SECRETS, SECRET_VARIABLES, strict=True):
+        if secret in security:
+            security.pop(secret)
+            said = f"name a {secret}_file, or set the variable {variable}"
+            place = ("kafka", "security", secret)
+            wrong.append(PlacedError(place, f"{'.'.join(place)} must not be in the file: {said}"))
+    return wrong
 
 
 def _empty_security(document: dict[str, Any]) -> list[PlacedError]:

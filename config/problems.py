@@ -8,13 +8,15 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from deniable.cluster.logins.mechanisms import LoginMechanism
 from deniable.config.allowed_values import MECHANISMS, allowed
 from deniable.config.entries import BudgetEntry, FieldEntry, GrowEntry
 from deniable.config.sections import (
+    SECRETS,
     BudgetStoreSection,
     EdgeSection,
     File,
@@ -96,11 +98,13 @@ def explain(error: msgspec.ValidationError, document: object, within: YamlPath =
         where, name = next(_names_not_text(document))
         got = "another type" if where[:1] == ("kafka",) or where[:2] == _DATABASE else repr(name)
         return PlacedError(where, f"names of fields must be text, got {got}", str(name))
+    if what.startswith("Invalid") and whole[:2] == _SECRET:
+        return _placed(place, f"must be one of {', '.join(get_args(LoginMechanism))}")
     if what.startswith("Invalid"):
         return _placed(place, _not_listed(place[-1] if place else "", _value_at(document, place)))
     if what.startswith(("Expected", "Number out of range")):
         what = _expected(what.partition(", got ")[0])
-        if whole and (range_ := allowed(whole[-1], "budget" in whole[:-1])):
+        if whole and whole[:2] != _SECRET and (range_ := allowed(whole[-1], "budget" in whole[:-1])):
             what = f"must be {range_}"
         elif whole in SECTIONS:
             what += f": {', '.join(_fields(document, whole, within))}"
@@ -188,7 +192,9 @@ def _fields(document: object, place: YamlPath, within: YamlPath) -> list[str]:
         return list(FieldEntry.__struct_fields__)
     if place in SECTIONS:
         fields = SECTIONS[place].__struct_fields__
-        return [field for field in fields if within or field != "password"]  # only the environment may set it
+        return [
+            field for field in fields if within or field not in SECRETS
+        ]  # only the environment may set it
     entry = _value_at(document, place[len(within) :])
     return ["mechanism", *MECHANISMS[entry["mechanism"]].__struct_fields__]
 

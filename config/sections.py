@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from deniable.cluster.logins.mechanisms import LoginMechanism
 from deniable.cluster.security import Security
 from deniable.config.checks import check_origins, check_range
 from deniable.config.entries import Entry
@@ -17,22 +18,39 @@ KAFKA = "kafka"  # in `deliver`
 Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
 
 
+#: Fields of `kafka.security` that the file must not have.
+SECRETS = ("password", "client_secret")
+
+
 class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `kafka.security`; paths are relative to the file. Only the environment may set `password`."""
+    """Section `kafka.security`; paths are relative to the file. Only the environment may set `SECRETS`."""
 
     ca_file: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
     key_password_file: str | None = None
+    mechanism: LoginMechanism | None = None
     username: str | None = None
     password: str | None = None
     password_file: str | None = None
+    password_command: list[str] | None = None
+    token_endpoint: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    client_secret_file: str | None = None
+    client_secret_command: list[str] | None = None
+    scope: str | None = None
+    token_ca_file: str | None = None
+    token_file: str | None = None
+    token_provider: str | None = None
+    token_extensions: dict[str, str] | None = None
+    region: str | None = None
 
     def within(self, folder: Path) -> Security:
         """Return the clients' settings; ValueError if fields are missing or contradict each other."""
         given = msgspec.structs.asdict(self)
         for field, value in given.items():
-            if value == "" and field != "password":
+            if value == "" and field not in SECRETS:
                 raise ValueError(f"{field} must not be empty: leave it out")
         paths = {field: folder / path for field, path in given.items() if path and field.endswith("_file")}
         return Security(**given | paths)

@@ -19,6 +19,9 @@ from aiokafka.errors import (
 from cryptography import x509
 
 from deniable.cluster.credential_files import SecurityError
+from deniable.cluster.logins.mechanisms import MskIamLogin, TokenLogin, tag_of
+from deniable.cluster.logins.token_sources import current_token
+from deniable.cluster.logins.tokens import TokenError, described_claims
 from deniable.cluster.security import Security
 
 NAMES_DIFFER = (62, 64)  # OpenSSL: X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
@@ -58,11 +61,13 @@ class Cause(NamedTuple):
     what : is wrong.
     remedy : what to do about it.
     is_answer : whether something answered, so waiting does not help.
+    is_of_token : whether the broker was not even asked, for want of a token.
     """
 
     what: str
     remedy: str
     is_answer: bool = True
+    is_of_token: bool = False
 
 
 def cause_of(error: BaseException, waited_seconds: float, security: Security | None) -> Cause:
@@ -84,6 +89,8 @@ def _known(error: BaseException, waited_seconds: float, security: Security | Non
     match error:
         case SecurityError():
             return Cause(str(error), "mend the file")
+        case TokenError():
+            return Cause(error.message, error.remedy, error.is_answer, is_of_token=True)
         case ssl.SSLCertVerificationError():
             return _of_certificate(error)
         case ssl.SSLError():
@@ -93,7 +100,7 @@ def _known(error: BaseException, waited_seconds: float, security: Security | Non
         case KafkaConnectionError():
             return None  # aiokafka raises it for anything; its cause says more
         case KafkaError():
-            return _of_login(error)
+            return _of_login(error, security)
         case OSError():
             return _of_network(error, waited_seconds)
     return None
@@ -116,7 +123,7 @@ def _of_speech(error: ConnectionError, security: Security | None) -> Cause:
         case LoginWanted():
             return Cause(
                 "it requires a user name and a password, and we gave none",
-                "set username and password_file of kafka.security",
+                "set mechanism, username and password_file of kafka.security",
             )
     return Cause(
         f"the server there is not a Kafka broker with{'out' if security is None else ''} TLS",
@@ -124,22 +131,49 @@ def _of_speech(error: ConnectionError, security: Security | None) -> Cause:
     )
 
 
-def _of_login(error: KafkaError) -> Cause:
+def refused_login(security: Security | None) -> str:
+    """Say why brokers refuse a login, as far as they say it."""
+    if security is not None and isinstance(security.login, TokenLogin):
+        return f"it refuses our token: {_of_token(security.login)}"
+    return "the password is wrong, or the user unknown (brokers do not say which)"
+
+
+def _of_token(login: TokenLogin) -> str:
+    if isinstance(login, MskIamLogin):
+        return f"it is signed for region {login.region}"
+    try:
+        return described_claims(current_token(login).text)
+    except (TokenError, SecurityError) as error:
+        return str(error)
+
+
+def _of_login(error: KafkaError, security: Security | None) -> Cause:
+    mechanism = "" if security is None else tag_of(security.login)
     match error:
-        case SaslAuthenticationFailed():
+        case SaslAuthenticationFailed() if mechanism == "OAUTHBEARER":
             return Cause(
-                "the password is wrong, or the user unknown (brokers do not say which)",
-                "check username and password_file of kafka.security against the broker's SCRAM users",
+                refused_login(security),
+                "compare with the broker's sasl.oauthbearer.expected.issuer, .expected.audience and "
+                ".jwks.endpoint.url; its log says which does not fit",
+            )
+        case SaslAuthenticationFailed() if mechanism == "AWS_MSK_IAM":
+            return Cause(refused_login(security), "check region, and the policy's kafka-cluster:Connect")
+        case SaslAuthenticationFailed():
+            users = "users of PLAIN" if mechanism == "PLAIN" else f"{mechanism} users"
+            return Cause(
+                refused_login(security),
+                f"check username and password_file of kafka.security against the broker's {users}",
             )
         case UnsupportedSaslMechanismError():
             return Cause(
-                "it does not accept SCRAM-SHA-512",
-                "add it to sasl.enabled.mechanisms of that listener, or name the port of another one",
+                f"it does not accept {mechanism}",
+                "set mechanism of kafka.security to one in sasl.enabled.mechanisms of that listener, add it "
+                "there, or name the port of another one",
             )
         case IllegalSaslStateError():
             return Cause(
                 "that listener identifies clients by certificate, and we gave a user name",
-                "leave username out of kafka.security, or name the port of its SASL_SSL listener",
+                "leave the login out of kafka.security, or name the port of its SASL_SSL listener",
             )
     return Cause(f"it refused: {type(error).__name__}", "look at the broker's log")
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.metadata import MetadataRequest
 
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.causes import LoginWanted, NotKafka, PlaintextPort, TlsPort
+from deniable.cluster.logins.mechanisms import TlsLogin
+from deniable.cluster.logins.of_aiokafka import RenewedConnection
 from deniable.cluster.security import Security
 
 # ApiVersions request, version 0: size, key 18, version, correlation id, no client id.
@@ -38,7 +39,7 @@ class Connected(NamedTuple):
     writer: asyncio.StreamWriter
 
 
-class _Connection(AIOKafkaConnection):  # type: ignore[misc] # aiokafka has no types
+class _Connection(RenewedConnection):
     """A connection that closes at once: TLS would wait for the broker to close it, too."""
 
     def close(self, *arguments: Any, **keywords: Any) -> "asyncio.Future[None]":
@@ -139,7 +140,7 @@ async def log_in(cluster: Cluster, host: str, port: int) -> list[Address]:
             is_let_in = True
             answer = await connection.send(MetadataRequest([]))
         except (KafkaConnectionError, ConnectionError):
-            if is_let_in and (cluster.security is None or cluster.security.username is None):
+            if is_let_in and (cluster.security is None or isinstance(cluster.security.login, TlsLogin)):
                 raise LoginWanted from None
             raise
         finally:

@@ -8,7 +8,9 @@ Rule 2: a client's error rarely says what is wrong ("timed out"), so the brokers
 import asyncio
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import structlog
 from aiokafka import errors
@@ -21,16 +23,21 @@ from deniable.cluster.connection.probe import Tried, address_of, require_spare_f
 from deniable.estimators.errors import DeniableError
 
 ASK_SECONDS = 3.0
+ANSWER_SECONDS = 5.0  # after which a consumer's request counts as not answered
+PAUSE_SECONDS = 2.0
 SAFE_IN_SYNC = 2
 TOO_FEW = "too few replicas are in sync"
 NOT_ENOUGH = (errors.NotEnoughReplicasError, errors.NotEnoughReplicasAfterAppendError)
 NO_OUTAGE = (errors.UnknownTopicOrPartitionError, errors.UnsupportedCodecError)
+
+T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
 
 def is_outage(error: BaseException) -> bool:
     """Whether an error ends with an outage of a broker, the network or replicas: no topic or right lacks."""
+    error = _unwrapped(error)
     if isinstance(error, NO_OUTAGE):
         return False
     if isinstance(error, errors.KafkaError):
@@ -38,9 +45,15 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, TimeoutError | OSError)
 
 
+def _unwrapped(error: BaseException) -> BaseException:
+    """Return the cause of aiokafka's "Unexpected error during batch delivery", which says nothing."""
+    is_bare = type(error) is errors.KafkaError and error.__cause__ is not None
+    return error.__cause__ or error if is_bare else error
+
+
 def described(error: BaseException) -> str:
     """Return what an error of Kafka's client says, for people; its type if unknown."""
-    match error:
+    match error := _unwrapped(error):
         case errors.NotEnoughReplicasError() | errors.NotEnoughReplicasAfterAppendError():
             return TOO_FEW
         case errors.LeaderNotAvailableError():
@@ -49,6 +62,14 @@ def described(error: BaseException) -> str:
             return "no answer in time"
         case errors.KafkaConnectionError() | errors.NodeNotReadyError():
             return "no broker answers"
+        case (
+            errors.IllegalStateError()
+            | errors.CommitFailedError()
+            | errors.RebalanceInProgressError()
+            | errors.IllegalGenerationError()
+            | errors.UnknownMemberIdError()
+        ):
+            return "the group's partitions are being assigned anew"
         case OSError():
             return cause_of(error, ASK_SECONDS, None).what
     return type(error).__name__
@@ -116,6 +137,44 @@ class Outage:
         if not self._is_logged:
             _log.warning(f"Kafka cannot be used; {self._meanwhile} until it can", cause=self.cause)
         self._is_logged = True
+
+
+@asynccontextmanager
+async def noted(outage: Outage | None, ask: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+    """Ask Kafka every 2 s meanwhile, and note whether it answers: a consumer that waits does not say.
+
+    Parameters
+    ----------
+    outage : to note it in; None: nothing is asked.
+    ask : sends a request over the consumer's connections; it may raise KafkaError.
+    """
+    if outage is None:
+        yield
+        return
+    asking = asyncio.create_task(_note(outage, ask))
+    try:
+        yield
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def _note(outage: Outage, ask: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        await answers(outage, ask)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def answers(outage: Outage, ask: Callable[[], Awaitable[T]]) -> T | None:
+    """Return the answer to a request; None, and an outage noted, if none comes."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            answer = await ask()
+    except (errors.KafkaError, TimeoutError) as error:
+        outage.failed("answers", error)
+        return None
+    outage.answered("answers")
+    return answer
 
 
 async def why_unavailable(

@@ -65,6 +65,8 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
     if any(cause.is_answer for cause in causes.values()):
         remedies = dict.fromkeys(cause.remedy for cause in causes.values() if cause.is_answer)
         raise RefusedError(f"Kafka cannot be used ({reasons}); {'; '.join(remedies)}")
+    if remedies := dict.fromkeys(cause.remedy for cause in causes.values() if cause.is_of_token):
+        raise UnreachableError(f"Kafka cannot be used ({reasons}); {'; '.join(remedies)}")
     if cluster.security is None and all(is_loopback(host) for host, _ in cluster.addresses()):
         remedy = (
             "start one with deniable dev, which keeps its data, or with deniable broker; or name an existing "

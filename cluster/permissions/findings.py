@@ -204,4 +204,6 @@ def principal_text(cluster: Cluster) -> str:
     name = principal_name(cluster)
     if name is None and cluster.security is not None and cluster.security.certificate_file is not None:
         return f"the principal of certificate_file {cluster.security.certificate_file}"
+    if name is None and cluster.security is not None and cluster.security.token_source is not None:
+        return f"the principal of the token of {cluster.security.token_source}"
     return f"User:{name or 'ANONYMOUS'}"

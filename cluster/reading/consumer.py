@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from deniable.cluster.cluster import Cluster
+from deniable.cluster.cluster import LEADERS_MILLISECONDS, Cluster
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 
 #: After which a connection that only asked for leaders, say, is closed: with many partitions they are many.
@@ -20,6 +20,7 @@ async def assigned_consumer(
     committed: bool = True,
     request_milliseconds: int = 40_000,
     fetch_wait_milliseconds: int = 500,
+    leaders_milliseconds: int = LEADERS_MILLISECONDS,
 ) -> AsyncIterator[AIOKafkaConsumer]:
     """Start a consumer of these partitions; stop it on exit. The caller seeks.
 
@@ -32,6 +33,7 @@ async def assigned_consumer(
     committed : False to read records of open and aborted transactions too.
     request_milliseconds : timeout of one request, > 0.
     fetch_wait_milliseconds : how long the broker may hold a fetch that finds no record, >= 0.
+    leaders_milliseconds : how often brokers are asked who leads, > 0.
 
     Raises
     ------
@@ -45,6 +47,7 @@ async def assigned_consumer(
         request_timeout_ms=request_milliseconds,
         fetch_max_wait_ms=fetch_wait_milliseconds,
         connections_max_idle_ms=IDLE_MILLISECONDS,
+        metadata_max_age_ms=leaders_milliseconds,
     )
     create_no_topics(consumer._client)
     try:

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from deniable.cluster.cluster import Cluster
+from deniable.cluster.cluster import LEADERS_MILLISECONDS, Cluster
 from deniable.cluster.reading.consumer import assigned_consumer
 
 POLL_MILLISECONDS = 500
@@ -17,6 +17,7 @@ REQUEST_MILLISECONDS = 10_000
 SILENCE_SECONDS = 60.0
 # The broker holds a fetch without records this long, and a TLS connection closes only after its answer.
 BRIEF_MILLISECONDS = 20
+SELDOM_MILLISECONDS = 300_000
 
 
 class KafkaRecord(Protocol):
@@ -37,7 +38,8 @@ class RowReader:
     cluster : which Kafka.
     topic, partition : to read.
     committed : True to read committed transactions only; right for all topics except `reports`.
-    follows : True for a reader that stays at the end: it polls the broker less often, and stops slower.
+    follows : True for a reader that stays at the end: it polls the broker less often, and stops slower. Its
+        user sees what is missing, and then calls `ask_for_leaders`.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class RowReader:
         self.topic_partition = TopicPartition(topic, partition)
         self.committed = committed
         self._wait_milliseconds = POLL_MILLISECONDS if follows else BRIEF_MILLISECONDS
+        self._leaders_milliseconds = SELDOM_MILLISECONDS if follows else LEADERS_MILLISECONDS
         self._started: AIOKafkaConsumer | None = None
         self._cleanup = AsyncExitStack()
 
@@ -59,6 +62,7 @@ class RowReader:
                 committed=self.committed,
                 request_milliseconds=REQUEST_MILLISECONDS,
                 fetch_wait_milliseconds=self._wait_milliseconds,
+                leaders_milliseconds=self._leaders_milliseconds,
             )
         )
         await self._consumer.seek_to_beginning(self.topic_partition)
@@ -83,6 +87,13 @@ class RowReader:
         """First offset in the log."""
         starts: dict[TopicPartition, int] = await self._consumer.beginning_offsets([self.topic_partition])
         return starts[self.topic_partition]
+
+    def ask_for_leaders(self) -> None:
+        """Have some broker asked who leads: one that was replaced may answer on, and shows an old end.
+
+        It may be that very one. So nobody is asked without need, and again until what was missing is there.
+        """
+        self._consumer._client.force_metadata_update()
 
     def seek(self, offset: int) -> None:
         """Read from this offset on."""

@@ -39,8 +39,7 @@ class TopicPlan:
 def plan(topics: Topics) -> list[TopicPlan]:
     """Return every topic of a deployment, `reports` first, then `state`.
 
-    `reports` has append times, so the log decides what is late and a replay decides the same. So has `state`:
-    an idle partition learns the time from it.
+    `reports` has append times, so the log decides what is late and a replay decides the same.
 
     Tombstones stay for as long as brokers remember a producer (producer.id.expiration.ms): if a transaction's
     marker is emptied before, it stays in the log as its producer's last batch, and aiokafka cannot read it.

@@ -7,7 +7,7 @@ import pytest
 
 from deniable.config.file import CollectionFileError, load
 from deniable.config.settings.budget_database import BudgetDatabase
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from tests.support.messages import PinMessages
 
 COLLECTIONS = """\

@@ -13,7 +13,7 @@ from deniable.deploy.cluster.topics.command import topics
 from deniable.deploy.offline.check import check
 from deniable.deploy.query.inspection.command import inspect
 from deniable.deploy.query.watch import watch
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from tests.support.messages import PinMessages
 
 COLLECTIONS = """\

@@ -9,7 +9,7 @@ import pytest
 from deniable.config.file import CollectionFileError, WrongUseError, load
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.messages import PinMessages
 

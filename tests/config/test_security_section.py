@@ -98,6 +98,9 @@ def test_messages_of_sections(file: Path, pin_messages: PinMessages) -> None:
         "the name of a file is empty": "{ca_file: ''}",
         "the username is empty": "{username: ''}",
         "a key without a certificate": "{key_file: k}",
+        "an unknown mechanism": f"{{mechanism: {SECRET}}}",
+        "a field of another mechanism": "{mechanism: TLS, username: a}",
+        "a command as text": f"{{username: a, password_command: {SECRET}}}",
         "a password's file and a key without a certificate": "{password_file: p, key_file: k}",
     }
     texts = {what: secured(section) for what, section in sections.items()}
@@ -132,6 +135,19 @@ def test_password_variable_overrides_the_file(file: Path) -> None:
     found = read(file, text, **{f"{S}PASSWORD_FILE": "/q"}).cluster.security
     assert found is not None
     assert (found.password, found.password_file) == (None, Path("/q"))
+
+
+def test_password_variable_replaces_a_command(file: Path) -> None:
+    text = secured("{mechanism: PLAIN, username: a, password_command: [pass, show, kafka]}")
+    found = read(file, text).cluster.security
+    assert found is not None
+    assert (found.mechanism, found.password_command) == ("PLAIN", ["pass", "show", "kafka"])
+    replaced = read(file, text, **{f"{S}PASSWORD": SECRET}).cluster.security
+    assert replaced is not None
+    assert (replaced.password_command, replaced.current_password()) == (None, SECRET)
+    other = read(file, text, **{f"{S}MECHANISM": "SCRAM-SHA-256"}).cluster.security
+    assert other is not None
+    assert other.mechanism == "SCRAM-SHA-256"
 
 
 def connect(file: Path, text: str, **environment: str) -> object:

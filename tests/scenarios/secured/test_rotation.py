@@ -13,8 +13,9 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from deniable.config.file import load
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
+from deniable.protocol.marker import is_marker
 from deniable.protocol.wire import decode
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment, by_certificate, by_password
@@ -40,7 +41,7 @@ class Traffic:
     def __init__(self, deployment: SecuredDeployment) -> None:
         file = deployment.folder / "deniable.yaml"
         # Reports that wait a minute still count.
-        text, short = file.read_text(), "grace_seconds: 2,"
+        text, short = file.read_text(), "grace_seconds: 10,"
         assert short in text
         file.write_text(text.replace(short, "grace_seconds: 300,"))
         self.deployment = deployment
@@ -108,8 +109,9 @@ class Traffic:
             while any(consumer.position(each) < ends[each] for each in sources):
                 assert time.monotonic() < deadline, "the topic could not be read to its end"
                 for record in chain.from_iterable(consumer.poll(timeout_ms=200).values()):
-                    pack = decode(record.value)
-                    found[pack.pack_id] = pack.reports
+                    if not is_marker(record.value):
+                        pack = decode(record.value)
+                        found[pack.pack_id] = pack.reports
         return found
 
     def _send(self) -> None:

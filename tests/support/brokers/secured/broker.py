@@ -34,7 +34,9 @@ ITERATIONS = 8192
 SEEN_SECONDS = 20.0
 NETWORK_THREADS = 3  # of each listener; Kafka's own default
 LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required;"
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+PLAIN_USERS = ("plain-producer", "plain-aggregator", "plain-reader")
+SCRAMS = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 
 #: Later lines override those of the embedded broker. INTERNAL is a listener for the broker itself, so it
 #: reaches itself whatever certificate the clients' listeners show.
@@ -58,10 +60,11 @@ listener.name.sasl_ssl.ssl.keystore.location={shown}
 ssl.allow.dn.changes=true
 ssl.allow.san.changes=true
 ssl.principal.mapping.rules=RULE:^CN=([A-Za-z0-9_.-]+)$/$1/,DEFAULT
-sasl.enabled.mechanisms=SCRAM-SHA-512
+sasl.enabled.mechanisms=SCRAM-SHA-512,SCRAM-SHA-256
 listener.name.plain.sasl.enabled.mechanisms=PLAIN
 listener.name.plain.plain.sasl.jaas.config={plain_login}
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config={login}
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config={login}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=false
 super.users=User:broker;User:admin
@@ -86,7 +89,7 @@ class SecuredBroker(Broker):
         super().__init__()
         self._more = dict(settings or {})
         self._ports: dict[str, int] = {}
-        self._passwords = {ADMIN: secrets.token_urlsafe(12)}
+        self._passwords = {name: secrets.token_urlsafe(12) for name in (ADMIN, *PLAIN_USERS)}
         first = f"name={ADMIN},iterations={ITERATIONS},password={self._passwords[ADMIN]}"
         self._format_arguments += ["--add-scram", f"{MECHANISM}=[{first}]"]
 
@@ -107,7 +110,7 @@ class SecuredBroker(Broker):
 
     @property
     def plain_servers(self) -> str:
-        """Address of a listener that takes passwords, but not by SCRAM, `127.0.0.1:PORT`."""
+        """Address of a listener that takes passwords of `PLAIN_USERS`, but not by SCRAM, `127.0.0.1:PORT`."""
         return f"127.0.0.1:{self._ports['plain']}"
 
     def sasl_settings(self, user: str, password: str | None = None) -> dict[str, object]:
@@ -140,11 +143,12 @@ class SecuredBroker(Broker):
     def add_user(self, name: str, password: str | None = None) -> str:
         """Create a user or change its password (None: a random one); return it once it is accepted."""
         password = password or secrets.token_urlsafe(12)
-        wanted = UserScramCredentialUpsertion(name, MECHANISM, password, iterations=ITERATIONS)
         with self._own_client() as admin:
-            failed = {user: why for user, why in admin.alter_user_scram_credentials([wanted]).items() if why}
-        if failed:
-            raise RuntimeError(f"no password for {name}: {failed}")
+            for mechanism in SCRAMS:
+                wanted = UserScramCredentialUpsertion(name, mechanism, password, iterations=ITERATIONS)
+                answers = admin.alter_user_scram_credentials([wanted])
+                if failed := {user: why for user, why in answers.items() if why}:
+                    raise RuntimeError(f"no password for {name}: {failed}")
         self._passwords[name] = password
         self._wait_until_accepted(name)
         return password
@@ -220,8 +224,13 @@ class SecuredBroker(Broker):
             self._issue(folder / "certificates")
         if self._port == 0:
             self._ports = _other_ports(port)
+        users = " ".join(f'user_{name}="{self._passwords[name]}"' for name in PLAIN_USERS)
         lines = SETTINGS.format(
-            internal=port, login=LOGIN, plain_login=PLAIN_LOGIN, **self._ports, **self._files
+            internal=port,
+            login=LOGIN,
+            plain_login=PLAIN_LOGIN.format(users=users),
+            **self._ports,
+            **self._files,
         )
         lines += "".join(f"{key}={value}\n" for key, value in self._more.items())
         with (folder / "server.properties").open("a") as settings:

@@ -30,8 +30,9 @@ class SecuredDeployment(Deployment):
     def __post_init__(self) -> None:
         super().__post_init__()
         file = self.folder / "deniable.yaml"
-        text = file.read_text(encoding="utf-8").replace("grace_seconds: 1,", "grace_seconds: 2,")
-        text = text.replace("collections:", "relay: {delivery_seconds: 1}\ncollections:", 1)
+        text = file.read_text(encoding="utf-8").replace(
+            "collections:", "relay: {delivery_seconds: 1}\ncollections:", 1
+        )
         file.write_text(text.replace("allow_plaintext: true", f"security: {json.dumps(self.security)}"))
 
     @property
@@ -61,12 +62,17 @@ class SecuredDeployment(Deployment):
         self.write("client.crt", issued.certificate_file.read_bytes())
 
 
-def by_password(broker: SecuredBroker, folder: Path, prefix: str, user: str = ADMIN) -> SecuredDeployment:
-    """Return a deployment of a SCRAM user, with the password that the broker has; default: the superuser."""
+def by_password(
+    broker: SecuredBroker, folder: Path, prefix: str, user: str = ADMIN, mechanism: str | None = None
+) -> SecuredDeployment:
+    """Return a deployment of a user with the password that the broker has; default: the superuser, SCRAM."""
     shutil.copy(broker.authority.certificate_file, folder / "ca.crt")
     (folder / "password").write_text(f"{broker.sasl_settings(user)['sasl_plain_password']}\n")
     security = {"ca_file": "ca.crt", "username": user, "password_file": "password"}
-    return SecuredDeployment(folder, broker.sasl_servers, prefix, user, security)
+    if mechanism is not None:
+        security["mechanism"] = mechanism
+    servers = broker.plain_servers if mechanism == "PLAIN" else broker.sasl_servers
+    return SecuredDeployment(folder, servers, prefix, user, security)
 
 
 def by_certificate(

@@ -1,0 +1,208 @@
+"""Where tokens come from: an OIDC token endpoint, a file, a function, or the signer of AWS."""
+
+import base64
+import http.client
+import json
+import os
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from deniable.cluster.credential_files import read_small
+from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin
+from deniable.cluster.logins.tokens import Token, TokenError, Tokens, token_of
+
+ANSWER_SECONDS = 5.0
+MOST_ANSWER_BYTES = 2**18
+MOST_TOKEN_CHARACTERS = 2**16
+#: Of RFC 6749, section 5.2; other texts of an answer are not shown.
+REFUSALS = (
+    *("invalid_client", "invalid_request", "invalid_grant"),
+    *("unauthorized_client", "unsupported_grant_type", "invalid_scope"),
+)
+
+_tokens: dict[tuple[int, TokenLogin], Tokens] = {}
+_one_at_a_time = threading.Lock()
+
+
+def current_token(login: TokenLogin) -> Token:
+    """Return the present token; wait for the first. TokenError, or SecurityError of its file."""
+    file = _file_of(login)
+    return _tokens_of(login).current() if file is None else of_file(file)
+
+
+def ready_token(login: TokenLogin) -> Token | None:
+    """Return the present token if nobody needs to wait for it."""
+    return _tokens_of(login).ready() if _file_of(login) is None else None
+
+
+def _file_of(login: TokenLogin) -> Path | None:
+    return login.token_file if isinstance(login, OAuthLogin) else None
+
+
+def _tokens_of(login: TokenLogin) -> Tokens:
+    """Return the tokens of a login, the same ones within a process; a forked one has its own."""
+    with _one_at_a_time:
+        return _tokens.setdefault((os.getpid(), login), Tokens(*_source_of(login)))
+
+
+def _source_of(login: TokenLogin) -> tuple[str, Callable[[], Token]]:
+    if isinstance(login, MskIamLogin):
+        return "the signer of AWS", lambda: of_signer(str(login.region))
+    if login.token_endpoint is not None:
+        return f"token_endpoint {login.token_endpoint}", lambda: of_endpoint(login)
+    return f"token_provider {login.token_provider}", lambda: of_provider(str(login.token_provider))
+
+
+def of_file(path: Path) -> Token:
+    """Read the token of a file; TokenError if it expired, SecurityError if it cannot be read."""
+    try:
+        text = read_small("token_file", path).decode("ascii").strip()
+    except UnicodeDecodeError:
+        text = ""
+    token = token_of(_checked(f"token_file {path}", text))
+    if not token.is_valid():
+        late = time.time() - (token.ends or 0)
+        raise TokenError(
+            f"token_file {path} has a token that expired {late:.0f} s ago",
+            "check what writes the file, and the clock",
+        )
+    return token
+
+
+def of_provider(dotted: str) -> Token:
+    """Call `package.module:function`, which returns a token, or a token and its lifetime in seconds."""
+    module, _, name = dotted.partition(":")
+    shown = f"token_provider {dotted}"
+    try:
+        answer: Any = getattr(import_module(module), name)()
+    except Exception as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
+        is_absent = isinstance(error, ImportError | AttributeError)
+        raise TokenError(
+            f"{shown} raises {type(error).__name__}", "call it in Python to see why", is_absent
+        ) from None
+    text, lifetime = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+    if not isinstance(lifetime, int | float | None) or (lifetime is not None and lifetime <= 0):
+        raise TokenError(f"{shown} must return a lifetime in seconds, > 0", "correct it", True)
+    return token_of(_checked(shown, text), lifetime)
+
+
+def of_signer(region: str) -> Token:
+    """Sign a token for MSK with the credentials of AWS that its own tools would use."""
+    try:
+        from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
+    except ImportError:
+        raise TokenError(
+            "mechanism AWS_MSK_IAM needs a library", "install the extra: pip install 'deniable[msk]'", True
+        ) from None
+    try:
+        text, ends_milliseconds = MSKAuthTokenProvider.generate_auth_token(region)
+    except Exception as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
+        raise TokenError(
+            f"AWS gives no credentials: {type(error).__name__}",
+            "check them with aws sts get-caller-identity",
+        ) from None
+    return Token(_checked("the signer of AWS", text), ends_milliseconds / 1000)
+
+
+def of_endpoint(login: OAuthLogin) -> Token:
+    """Ask an OIDC token endpoint, by client credentials (RFC 6749, section 4.4)."""
+    shown = f"token_endpoint {login.token_endpoint}"
+    try:
+        answer = json.loads(_ask(login, shown))
+        text, lifetime = answer["access_token"], answer.get("expires_in")
+        lifetime = None if lifetime is None else float(lifetime)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise TokenError(
+            f"{shown} does not answer with an access_token in JSON", "check the address", True
+        ) from None
+    return token_of(_checked(shown, text), lifetime)
+
+
+def _ask(login: OAuthLogin, shown: str) -> bytes:
+    form = {"grant_type": "client_credentials"} | ({"scope": login.scope} if login.scope else {})
+    pair = ":".join(urllib.parse.quote(each, safe="") for each in (login.client_id or "", login.secret()))
+    request = urllib.request.Request(  # noqa: S310 - https, or http to this machine
+        str(login.token_endpoint),
+        urllib.parse.urlencode(form).encode(),
+        {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}", "Accept": "application/json"},
+    )
+    context = ssl.create_default_context(cadata=_authorities(login.token_ca_file))
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects)
+    deadline = time.monotonic() + ANSWER_SECONDS
+    try:
+        with opener.open(request, timeout=ANSWER_SECONDS) as response:
+            return _limited(response, deadline, shown)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _refusal(shown, error) from None
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, TokenError):
+            raise
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        said = (
+            getattr(reason, "verify_message", None)
+            or getattr(reason, "strerror", None)
+            or type(reason).__name__
+        )
+        raise TokenError(
+            f"{shown} cannot be reached: {said}", "check that it runs, and token_ca_file"
+        ) from None
+
+
+def _limited(response: Any, deadline: float, shown: str) -> bytes:
+    """Read an answer that may be neither large nor slow."""
+    answer = b""
+    while part := response.read1(2**16):
+        answer += part
+        if len(answer) > MOST_ANSWER_BYTES:
+            raise TokenError(
+                f"{shown} answers with more than {MOST_ANSWER_BYTES} bytes", "check the address", True
+            )
+        if time.monotonic() > deadline:
+            raise TokenError(f"{shown} has not answered within {ANSWER_SECONDS:g} s", "check its load")
+    return answer
+
+
+def _refusal(shown: str, error: urllib.error.HTTPError) -> TokenError:
+    try:
+        said = json.loads(error.read(2**16)).get("error")
+    except (OSError, http.client.HTTPException, ValueError, AttributeError, RecursionError):
+        said = None
+    is_answer = 300 <= error.code < 500 and error.code not in (408, 429)
+    why = f" ({said})" if said in REFUSALS else ""
+    remedy = (
+        "check token_endpoint, client_id, the client's secret and scope" if is_answer else "check its log"
+    )
+    return TokenError(f"{shown} answers with status {error.code}{why}", remedy, is_answer)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The client's secret goes to the configured address alone."""
+
+    def redirect_request(self, *_arguments: Any, **_keywords: Any) -> None:
+        return None
+
+
+def _authorities(file: Path | None) -> str | None:
+    return None if file is None else read_small("token_ca_file", file).decode("ascii", "replace")
+
+
+def _checked(shown: str, text: object) -> str:
+    """Return a token of the characters that HTTP and SASL allow: no space, nothing that ends a field."""
+    if not isinstance(text, str) or not 1 <= len(text) <= MOST_TOKEN_CHARACTERS or not text.isascii():
+        text = ""
+    if not all("!" <= each <= "~" for each in text) or not text:
+        raise TokenError(
+            f"{shown} must give a token of 1 to {MOST_TOKEN_CHARACTERS} ASCII characters without space",
+            "check that it gives a token alone",
+            True,
+        )
+    return text

@@ -1,0 +1,233 @@
+"""Tokens: renewed before they expire, kept while their source is away, refused in a sentence, never shown."""
+
+import asyncio
+import re
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+import structlog
+
+from deniable.cluster.logins import token_sources, tokens
+from deniable.cluster.logins.mechanisms import OAuthLogin, login_of
+from deniable.cluster.logins.token_provider import TokenProvider
+from deniable.cluster.logins.token_sources import of_endpoint, of_file, of_provider
+from deniable.cluster.logins.tokens import Token, TokenError, Tokens, claims_of, token_of
+from tests.support.brokers.secured.identity_provider import IdentityProvider
+from tests.support.messages import PinMessages
+from tests.support.processes import wait_until
+
+
+def by_endpoint(provider: IdentityProvider, **fields: object) -> OAuthLogin:
+    own = {
+        "token_endpoint": provider.token_endpoint,
+        "client_id": "app",
+        "client_secret": provider.client_secret,
+    }
+    login = login_of("OAUTHBEARER", own | fields)
+    assert isinstance(login, OAuthLogin)
+    return login
+
+
+def refusal(ask: "partial[object]") -> str:
+    with pytest.raises(TokenError) as caught:
+        ask()
+    waiting = "waiting does not help" if caught.value.is_answer else "waiting helps"
+    return f"{caught.value}; {caught.value.remedy}; {waiting}"
+
+
+def test_an_endpoint_grants_a_token_for_a_scope() -> None:
+    with IdentityProvider() as provider:
+        token = of_endpoint(by_endpoint(provider, scope="a b"))
+        assert claims_of(token.text)["sub"] == "app"
+        assert token.ends == pytest.approx(time.time() + provider.lifetime_seconds, abs=5)
+        assert provider.scopes == ["a b"]
+
+
+def test_one_object_serves_both_clients() -> None:
+    with IdentityProvider() as provider:
+        login = by_endpoint(provider)
+        own = TokenProvider(login)
+
+        async def awaited() -> str:
+            return await own.token()
+
+        first = f"{own.token()}"
+        assert first == asyncio.run(awaited()) == f"{TokenProvider(by_endpoint(provider)).token()}"
+        assert claims_of(first)["sub"] == "app"
+        assert provider.requests == 1, "of one process and login"
+        assert first not in repr(own) + repr(own.token()) + str(own.token()) + repr(login)
+
+
+def test_a_token_is_renewed_before_it_expires_and_nobody_waits() -> None:
+    made = iter(range(1000))
+    renewed = Tokens("a source", lambda: Token(str(next(made)), time.time() + 1.5))
+    assert renewed.current().text == "0"
+    deadline = time.monotonic() + 4
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        token = renewed.current()
+        assert time.monotonic() - began < 0.5
+        assert token.is_valid()
+        time.sleep(0.05)
+    assert 2 <= int(renewed.current().text) <= 4
+
+
+def test_the_last_token_is_used_while_the_source_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "FIRST_PAUSE_SECONDS", 0.05)
+    is_away = False
+
+    def fetch() -> Token:
+        if is_away:
+            raise TokenError("it is away", "wait")
+        return Token("token", time.time() + 1.0)
+
+    with structlog.testing.capture_logs() as lines:
+        renewed = Tokens("a source", fetch)
+        renewed.current()
+        is_away = True
+        assert wait_until(lambda: len(lines) == 1, 5)
+        assert renewed.current().text == "token", "the last one"
+        time.sleep(1.0)
+        with pytest.raises(TokenError, match="it is away"):
+            renewed.current()
+        is_away = False
+        assert wait_until(lambda: renewed.ready() is not None, 5)
+        assert wait_until(lambda: len(lines) == 2, 5)
+    assert [line["log_level"] for line in lines] == ["warning", "info"]
+
+
+def test_tokens_that_nobody_uses_are_not_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "FIRST_PAUSE_SECONDS", 0.01)
+    made = []
+
+    def fetch() -> Token:
+        made.append(1)
+        return Token("token", time.time() + 0.1)
+
+    renewed = Tokens("a source", fetch)
+    renewed.current()
+    assert wait_until(lambda: not renewed._is_running, 5)
+    assert len(made) == 2
+    assert renewed.current().text == "token"
+
+
+def test_a_source_that_is_silent_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "WAIT_SECONDS", 0.2)
+    silent = Tokens("a source", lambda: time.sleep(30) or Token("late", None))
+    with pytest.raises(TokenError, match="does not answer"):
+        silent.current()
+
+
+def test_a_token_expires_when_its_answer_or_itself_says_first() -> None:
+    with IdentityProvider() as provider:
+        text = provider.token("app", exp=1000)
+    assert token_of(text, 60.0).ends == 1000.0
+    assert token_of("opaque", 60.0).ends == pytest.approx(time.time() + 60, abs=5)
+    assert token_of("opaque").ends is None
+
+
+def test_a_file_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    login = login_of("OAUTHBEARER", {"token_file": file})
+    assert isinstance(login, OAuthLogin)
+    for text in ("one", "two"):
+        file.write_text(f"{text}\n")
+        assert f"{TokenProvider(login).token()}" == text
+
+
+def test_a_function_returns_a_token_or_one_with_its_lifetime() -> None:
+    here = __name__
+    assert of_provider(f"{here}:plain") == Token("plain", None)
+    assert of_provider(f"{here}:short").ends == pytest.approx(time.time() + 60, abs=5)
+
+
+def plain() -> str:
+    return "plain"
+
+
+def short() -> tuple[str, float]:
+    return "short", 60
+
+
+def failing() -> str:
+    raise RuntimeError("hunter2")
+
+
+def spaced() -> str:
+    return "hunter2 \x01auth=x"
+
+
+def immortal() -> tuple[str, str]:
+    return "token", "hunter2"
+
+
+def test_messages_of_sources(
+    tmp_path: Path, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "token"
+    with IdentityProvider() as provider:
+        file.write_text(provider.token("app", exp=time.time() - 100))
+        said = {"an expired token": re.sub(r"\d+ s", "N s", refusal(partial(of_file, file)))}
+        file.write_text("two words")
+        said["a file of two words"] = refusal(partial(of_file, file))
+        for name in ("failing", "spaced", "immortal", "absent"):
+            said[f"a function: {name}"] = refusal(partial(of_provider, f"{__name__}:{name}"))
+        said["no module"] = refusal(partial(of_provider, "nowhere:function"))
+        ask = partial(of_endpoint, by_endpoint(provider))
+        said["a wrong secret"] = refusal(partial(of_endpoint, by_endpoint(provider, client_secret="hunter2")))
+        for status, answer in (
+            (200, b"hunter2"),
+            (200, b'{"token": "hunter2"}'),
+            (200, b'{"access_token": "hunter2 hunter2"}'),
+            (200, b'{"access_token": "a", "expires_in": "hunter2"}'),
+            (200, b'{"access_token": "' + b"a" * 300_000),
+            (302, b""),
+            (400, b'{"error": "hunter2"}'),
+            (400, b'{"error": "invalid_scope"}'),
+            (503, b"hunter2"),
+        ):
+            provider.status, provider.answer = status, answer
+            said[f"{status} {answer[:50].decode()}"] = refusal(ask)
+        provider.stop()
+        said["away"] = refusal(ask)
+    for each in said.values():
+        assert "hunter" not in each
+    endpoint, here = provider.token_endpoint, str(tmp_path)
+    said = {
+        what: each.replace(endpoint, "ENDPOINT").replace(here, "TMP").replace(__name__, "tests")
+        for what, each in said.items()
+    }
+    pin_messages({what: (lambda each=each: each) for what, each in said.items()})
+
+
+def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dripping:
+        def read1(self, _size: int) -> bytes:
+            time.sleep(0.05)
+            return b"a"
+
+    with pytest.raises(TokenError, match="within"):
+        token_sources._limited(Dripping(), time.monotonic() + 0.2, "token_endpoint")
+
+
+def test_messages_of_fields(pin_messages: PinMessages) -> None:
+    of = partial(partial, login_of, "OAUTHBEARER")
+    whole = {"token_endpoint": "https://login.test/token", "client_id": "a", "client_secret": "hunter2"}
+    pin_messages(
+        {
+            "nothing": of({}),
+            "two sources": of({"token_file": Path("a"), "token_provider": "a:b"}),
+            "a provider without a function": of({"token_provider": "package.module"}),
+            "a scope of a file": of({"token_file": Path("a"), "scope": "b"}),
+            "a secret of a file": of({"token_file": Path("a"), "client_secret": "hunter2"}),
+            "http to another machine": of(whole | {"token_endpoint": "http://login.test/token"}),
+            "a password in the address": of(whole | {"token_endpoint": "https://a:hunter2@login.test/token"}),
+            "no address": of(whole | {"token_endpoint": "hunter2"}),
+            "no secret": of({"token_endpoint": "https://login.test/token", "client_id": "a"}),
+            "an empty secret": of(whole | {"client_secret": ""}),
+            "an extension with a name of SASL": of(whole | {"token_extensions": {"auth": "hunter2"}}),
+            "AWS without a region": partial(login_of, "AWS_MSK_IAM", {}),
+        }
+    )
