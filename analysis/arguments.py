@@ -2,6 +2,7 @@
 
 import reprlib
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 from deniable.analysis.errors import WrongArgumentError
@@ -34,6 +35,15 @@ def texts_of(name: str, given: Any, allowed: str) -> list[str]:
     ------
     WrongArgumentError if it is of another type, or holds what is no text.
     """
+    return [str(each) for each in _listed(name, given, str, allowed)]
+
+
+def numbers_of(name: str, given: Any, allowed: str) -> list[float]:
+    """Return the numbers of an iterable; parameters and errors as of `texts_of`."""
+    return [float(each) for each in _listed(name, given, Real, allowed)]
+
+
+def _listed(name: str, given: Any, kind: type, allowed: str) -> list[Any]:
     if isinstance(given, str | bytes | bytearray | dict) or not isinstance(given, Iterable):
         shown = "a text" if isinstance(given, str) else in_one_line(given)
         raise WrongArgumentError(f"{name} must be {allowed}, got {shown}")
@@ -42,8 +52,8 @@ def texts_of(name: str, given: Any, allowed: str) -> list[str]:
     except TypeError as error:  # an array without dimensions
         raise WrongArgumentError(f"{name} must be {allowed}, got {in_one_line(given)}") from error
     for each in found:
-        check_type(name, each, str, allowed)
-    return [str(each) for each in found]
+        check_type(name, each, kind, allowed)
+    return found
 
 
 def in_one_line(given: Any) -> str:

@@ -17,6 +17,7 @@ from deniable.analysis.periods import check_window
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.estimate_table import OTHER
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import FIT
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.estimators.rollup.overlap import client_overlap
 
@@ -37,7 +38,8 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
     windows of each were compared, and which were left out. `first_share` and
     `second_share` are unbiased estimates, which may be negative; `rate` is the false-discovery rate of
     `significant`; `std_error` is null where no error can be stated. `omitted` values, those with the largest
-    p-values, are left out; they are tested with the others all the same.
+    p-values, are left out; they are tested with the others all the same. `fit_p_value` is of the test of fit
+    of each period.
 
     Errors, intervals, `p_value` and `significant` are of the randomizers' noise alone, so a difference is one
     between those who reported: where other people report in each period, shares may differ although nobody
@@ -64,6 +66,12 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
     p_value: list[float]
     significant: list[bool]
     omitted: int = 0
+    fit_p_value: tuple[float, float] = (1.0, 1.0)
+
+    def fits(self) -> list[tuple[str, dict[str, float]]]:
+        """Return each period and its test of fit, as the diagnostics of an estimate have it."""
+        periods = zip((self.between, self.other_period), self.fit_p_value, strict=True)
+        return [(period, {FIT: fit}) for period, fit in periods]
 
     def columns(self) -> list[str]:
         """Return the names of the fields with an entry for each value."""
@@ -126,9 +134,12 @@ def compare_periods(
     AnalysisError if a period has fewer reports than minimum_reports, or no estimate fits its counts.
     """
     _check_change(collection, first, second)
-    found = compare_shares(_side(collection, first), _side(collection, second), rate)
+    shares = period_shares(collection, first), period_shares(collection, second)
+    sides = [_side(collection, *each) for each in zip((first, second), shares, strict=True)]
+    found = compare_shares(sides[0], sides[1], rate)
     names = [*collection.labels(), *([OTHER] if collection.other else [])]
-    return _record_of(collection, first, second, rate, names, found)
+    fits = shares[0].fit_p_value, shares[1].fit_p_value
+    return _record_of(collection, first, second, rate, names, found, fits)
 
 
 def compare_joined(
@@ -162,9 +173,9 @@ def _check_change(collection: Collection, first: JoinedPeriod, second: JoinedPer
             )
 
 
-def _side(collection: Collection, side: JoinedPeriod) -> SideShares:
-    """Estimate a period's shares; a client that returns may add its permanent noise in every window."""
-    found, windows = period_shares(collection, side), np.array(list(side.joined.reports.values()))
+def _side(collection: Collection, side: JoinedPeriod, found: PeriodShares) -> SideShares:
+    """Return a period's shares; a client that returns may add its permanent noise in every window."""
+    windows = np.array(list(side.joined.reports.values()))
     repeated = client_overlap(windows) if repeats_noise(collection) else 1.0
     step = repeated * most_step(collection) / side.joined.counts.reports
     return SideShares(found.share, found.shared_error, step)
@@ -177,6 +188,7 @@ def _record_of(
     rate: float,
     names: list[str],
     found: Differences,
+    fits: tuple[float, float],
 ) -> ComparisonRecord:
     return ComparisonRecord(
         version=COMPARISON_VERSION,
@@ -200,6 +212,7 @@ def _record_of(
         std_error=[each if np.isfinite(each) else None for each in found.std_error.tolist()],
         p_value=found.p_value.tolist(),
         significant=found.significant.tolist(),
+        fit_p_value=fits,
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from numbers import Real
 
 import numpy as np
@@ -22,7 +22,7 @@ TIME_ALLOWED = "a time: ISO 8601, a datetime, a date, or unix seconds"
 LAST_ALLOWED = "a text of a whole number from 1 to 999999 with m, h, d or w, such as '90m', '24h', '7d', '4w'"
 
 
-def seconds_of(name: str, moment: TimeGiven) -> int:
+def seconds_of(name: str, moment: TimeGiven, zone: tzinfo | None = None) -> int:
     """Return unix seconds.
 
     Parameters
@@ -30,6 +30,7 @@ def seconds_of(name: str, moment: TimeGiven) -> int:
     name : of the parameter, for the error message.
     moment : ISO 8601 (without a zone: local time), unix seconds, a datetime or pandas.Timestamp (naive:
         local time), a datetime64 (UTC), or a date, which is its midnight in local time.
+    zone : of local time; None for this machine's.
 
     Raises
     ------
@@ -40,14 +41,14 @@ def seconds_of(name: str, moment: TimeGiven) -> int:
     check_type(name, moment, (str, date, Real), TIME_ALLOWED)
     if isinstance(moment, str):
         try:
-            return parse_time(name, moment, takes_local=True)
+            return parse_time(name, moment, zone, takes_local=True)
         except ValueError as error:
             raise WrongArgumentError(str(error)) from error
     try:
         if isinstance(moment, datetime):
-            seconds = _plain(moment).timestamp()
+            seconds = _plain(moment, zone).timestamp()
         elif isinstance(moment, date):
-            seconds = datetime.combine(moment, time()).timestamp()
+            seconds = datetime.combine(moment, time(), zone).timestamp()
         else:
             seconds = moment
     except (ValueError, OverflowError) as error:  # pandas.NaT is a datetime; years 1 and 9999 in some zones
@@ -58,11 +59,11 @@ def seconds_of(name: str, moment: TimeGiven) -> int:
     return int(seconds)
 
 
-def _plain(moment: datetime) -> datetime:
+def _plain(moment: datetime, zone: tzinfo | None) -> datetime:
     """Return a naive moment as a datetime of the standard library: pandas takes its own for UTC."""
     if moment.tzinfo is not None:
         return moment
-    return datetime.combine(moment.date(), moment.time()).replace(fold=moment.fold)
+    return datetime.combine(moment.date(), moment.time(), zone).replace(fold=moment.fold)
 
 
 def _from_numpy(name: str, moment: np.datetime64) -> datetime:
@@ -75,7 +76,12 @@ def _from_numpy(name: str, moment: np.datetime64) -> datetime:
 
 
 def period_between(
-    start: TimeGiven | None, end: TimeGiven | None, last: str | None, now: float, default_seconds: int | None
+    start: TimeGiven | None,
+    end: TimeGiven | None,
+    last: str | None,
+    now: float,
+    default_seconds: int | None,
+    zone: tzinfo | None = None,
 ) -> Period:
     """Return the period between two times, or of the last seconds.
 
@@ -85,6 +91,7 @@ def period_between(
     last : the length of a period that ends at `end`, such as "90m", "24h", "30d", "4w"; None if not given.
     now : unix seconds.
     default_seconds : length of the period without `start` and `last`; None: from 1970 on.
+    zone : of local time; None for this machine's.
 
     Raises
     ------
@@ -93,9 +100,9 @@ def period_between(
     if start is not None and last is not None:
         raise WrongArgumentError("give either start or last")
     is_open = end is None and last is None and default_seconds is None
-    until = LATEST if is_open else int(now) if end is None else seconds_of("end", end)
+    until = LATEST if is_open else int(now) if end is None else seconds_of("end", end, zone)
     if start is not None:
-        since = seconds_of("start", start)
+        since = seconds_of("start", start, zone)
     elif last is not None:
         since = until - duration_seconds(last)
     else:
@@ -142,29 +149,41 @@ def check_room(
         )
 
 
-def named_period(text: str) -> Period:
-    """Return a period written as START/END, or as a day (2026-01-31) or month (2026-01), in local time.
+def named_period(text: str, zone: tzinfo | None = None) -> Period:
+    """Return a period written as START/END, or as a day, an ISO week or a month.
+
+    Parameters
+    ----------
+    text : such as 2026-01-31, 2026-W05 or 2026-01 in local time.
+    zone : of local time; None for this machine's.
 
     Raises
     ------
     WrongArgumentError if it is none of these.
     """
     start, slash, end = text.partition("/")
-    if slash:
-        return period_between(start, end, None, 0, None)
-    if re.fullmatch(r"\d{4}-\d{2}", text):
-        year, month = map(int, text.split("-"))
-        if 1 <= month <= 12 and (year, month) < (9999, 12):  # which would end after the latest time
-            following = date(year + month // 12, month % 12 + 1, 1)
-            return period_between(date(year, month, 1), following, None, 0, None)
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        midnight = seconds_of("a day", text)
-        following = datetime.fromtimestamp(midnight + DAY_SECONDS * 3 // 2).date()
-        return period_between(midnight, following, None, 0, None)
-    raise WrongArgumentError(
-        f"a period must be START/END, such as 2026-01-01/2026-01-08 or with times in ISO 8601, a day such as "
-        f"2026-01-31, or a month such as 2026-01, got {text!r}"
-    )
+    days = (start, end) if slash else _first_and_next(text)
+    if days is None:
+        raise WrongArgumentError(
+            "a period must be START/END, such as 2026-01-01/2026-01-08 or with times in ISO 8601, a day such "
+            f"as 2026-01-31, an ISO week such as 2026-W05, or a month such as 2026-01, got {text!r}"
+        )
+    return period_between(days[0], days[1], None, 0, None, zone)
+
+
+def _first_and_next(text: str) -> tuple[date, date] | None:
+    """Return the first day of a day, week or month, and the first one after it; None if it is none."""
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}", text):
+            first = date.fromisoformat(f"{text}-01")
+            return first, (first + timedelta(31)).replace(day=1)
+        if re.fullmatch(r"\d{4}-W\d{2}", text):
+            return date.fromisoformat(text), date.fromisoformat(text) + timedelta(7)
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            return date.fromisoformat(text), date.fromisoformat(text) + timedelta(1)
+    except (ValueError, OverflowError):  # no such day; beyond the year 9999
+        pass
+    return None
 
 
 def moment_of(unix_seconds: int) -> datetime:

@@ -228,7 +228,7 @@ class Collection:
         if isinstance(self.mechanism, ANY_TEXT):
             return len(self.candidates) + len(self.found)
         if isinstance(self.mechanism, SquareWave):
-            return self.mechanism.steps
+            return len(self.mechanism.row_edges) - 1
         if isinstance(self.mechanism, PairKRR):
             return self.mechanism.width
         buckets = self.mechanism.buckets if isinstance(self.mechanism, HotRappor) else self.mechanism.k
@@ -237,12 +237,12 @@ class Collection:
     def labels(self) -> tuple[str, ...]:
         """Return the labels of the estimated entries, in the order of an estimate's arrays; not `other`.
 
-        Cells of a number are named by their lower edges, in decimal.
+        Rows of a number are named by their lower edges, in decimal.
         """
         if isinstance(self.mechanism, ANY_TEXT):
             return (*self.candidates, *map(shown_text, self.found)) if self.found else self.candidates
         if isinstance(self.mechanism, SquareWave):
-            return tuple(f"{edge:.10g}" for edge in self.mechanism.edges[:-1].tolist())
+            return self.mechanism.row_bounds[:-1]
         return self.values or tuple(str(value) for value in range(self.entries))
 
 

@@ -10,7 +10,7 @@ class DeniableError(Exception):
     Attributes
     ----------
     exit_status : of a command that ends with it. 1; 2 for a wrong option; 3 where starting again mends
-        nothing, since stored ledgers refuse it.
+        nothing, since stored ledgers refuse it; 4 where most values of an unattended `produce` are unlisted.
     """
 
     exit_status = 1

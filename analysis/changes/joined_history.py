@@ -66,7 +66,8 @@ def join_history(present: Definition, former: Sequence[Definition], period: Peri
             reason = "" if shares else f"fewer reports than minimum_reports = {least}"
         if shares is not None:
             found.append((each, shares))
-        parts.append(_part(each, present.collection, change, reason))
+        fit = shares.fit_p_value if shares else None
+        parts.append(_part(each, present.collection, change, reason, fit))
     if not found:
         raise AnalysisError(
             f"no definition of {present.collection.name} has an estimate to join in {period}: "
@@ -83,7 +84,7 @@ def _shares(definition: Definition, period: Period) -> PeriodShares | None:
 
 
 def _part(
-    definition: Definition, present: Collection, change: DefinitionChange, not_joined: str
+    definition: Definition, present: Collection, change: DefinitionChange, not_joined: str, fit: float | None
 ) -> HistoryPart:
     collection, joined = definition
     is_present = collection.fingerprint == present.fingerprint
@@ -97,6 +98,7 @@ def _part(
         epsilon=collection.mechanism.epsilon,
         change="" if is_present else sentence_of(change),
         not_joined=not_joined,
+        fit_p_value=fit,
     )
 
 

@@ -2,14 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from deniable.aggregator.history.periods import Period
 from deniable.analysis.errors import AnalysisError, arrow
-from deniable.analysis.export.layout import ExportFile, day_folder, files_of, span_of
+from deniable.analysis.export.layout import ExportFile, day_folder, file_named, files_of, span_of
 from deniable.analysis.export.place import ExportPlace
 from deniable.analysis.tables.revisions import TableRevision, TableWindow, revisions_of, without
 from deniable.estimators.collection import Collection
@@ -97,9 +99,8 @@ class DayFiles:
         withdrawn: Mapping[TableWindow, TableRevision],
     ) -> bool:
         """Merge into one file; False if it was replaced since it was read."""
-        file = ExportFile(self.kind, self.fingerprint, start, self.seconds, self.ending)
-        name = f"{day_folder(self.collection.name, start)}/{file}"
-        former = self.place.read(name, self.schema, {"collection": self.collection.name})
+        name = self._name_of(start)
+        former = self._read(name)
         if former is None and name in self.present:
             # What else it held is nowhere; the next run finds it lost and reads the whole topic again.
             raise AnalysisError(
@@ -129,6 +130,36 @@ class DayFiles:
         self.windows = (self.windows | new.keys()) - gone
         self.withdrawn = (self.withdrawn - new.keys()) | gone
         return True
+
+    def table_beside(self, window_start: int) -> Any:
+        """Return the pyarrow.Table of the file that a window, unix seconds, belongs to; empty without a file.
+
+        Raises
+        ------
+        OSError; AnalysisError if the file cannot be read.
+        """
+        table = self._read(self._name_of(window_start // self.seconds * self.seconds))
+        return self.schema.empty_table() if table is None else table
+
+    def windows_beside(self, window_start: int) -> set[int]:
+        """Return the starts, unix seconds, of the windows in that file."""
+        return {start // 1_000_000 for _, start in revisions_of(self.table_beside(window_start))}
+
+    def windows_within(self, period: Period) -> set[int]:
+        """Return the starts, unix seconds, of the windows in the files that start in a period."""
+        files = [file for name in self.present if (file := file_named(PurePosixPath(name).name)) is not None]
+        found: set[int] = set()
+        for file in files:
+            if file.start < period.end and period.start < file.start + self.seconds:
+                found |= self.windows_beside(file.start)
+        return {start for start in found if period.start <= start < period.end}
+
+    def _name_of(self, start: int) -> str:
+        file = ExportFile(self.kind, self.fingerprint, start, self.seconds, self.ending)
+        return f"{day_folder(self.collection.name, start)}/{file}"
+
+    def _read(self, name: str) -> Any:
+        return self.place.read(name, self.schema, {"collection": self.collection.name})
 
     def _has(
         self, old: dict[TableWindow, TableRevision], window: TableWindow, revision: TableRevision

@@ -11,7 +11,7 @@ from deniable.aggregator.history.periods import Period, iso
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.history.window_reader import read_windows as read_topic_windows
 from deniable.analysis.arguments import check_name, check_type
-from deniable.analysis.errors import WrongArgumentError
+from deniable.analysis.errors import WrongArgumentError, arrow
 from deniable.analysis.functions.blocking import read_topic, run
 from deniable.analysis.periods import ALL_TIME, TimeGiven, check_room, period_between
 from deniable.analysis.sources.files import LINES, Files, files_of, read_files, read_lines
@@ -19,6 +19,7 @@ from deniable.analysis.sources.left_out import (
     Remedies,
     deleted_sentence,
     warn,
+    warn_of_contradictions,
     warn_of_mixture,
     warn_of_others,
     warn_of_span,
@@ -31,6 +32,7 @@ from deniable.analysis.tables.revisions import revisions_of
 from deniable.analysis.tables.window_table import window_schema, window_table
 from deniable.config.file import DEFAULT_FILE, Configuration, WrongUseError, load
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import LIMIT
 from deniable.protocol.words import number_of
 
 Config = str | os.PathLike[str] | Configuration
@@ -109,6 +111,7 @@ def read_estimates(
         warn_of_deleted(loaded, asked, period, topics.estimates, _first_of(table))
         if not len(table) and not wanted.others:
             warn(_nothing_sentence(asked, period, provisional=provisional))
+    warn_of_contradictions(collection, _contradicted(table))
     return _answered(table, wanted.fingerprint, collection, period, _numbers(wanted.others), foreign)
 
 
@@ -243,6 +246,12 @@ def _estimates_of_files(files: Files, schema: Any, wanted: EstimateFilter, *, ot
         is_value = table["is_other"].to_numpy() == 0
         table = table if is_value.all() else table.filter(is_value)
     return table, 0
+
+
+def _contradicted(table: Any) -> int:
+    """Return the number of windows of a table of estimates whose counts no true values explain."""
+    fits = table["fit_p_value"].fill_null(1.0).to_numpy()
+    return len(revisions_of(table.filter(arrow("a table of estimates").array(fits < LIMIT))))
 
 
 def _nothing_sentence(collection: Collection, period: Period, *, provisional: bool) -> str:

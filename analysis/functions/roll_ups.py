@@ -1,17 +1,19 @@
 """What `deniable.rollup` and `deniable.compare` do, with the figures of the commands."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 
-from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.periods import Period, iso
 from deniable.aggregator.history.rollup import coverage_of, record_of, too_few_reports
 from deniable.aggregator.history.rollup import roll_up as roll_up_joined
 from deniable.aggregator.history.window_reader import Joined, join_windows
 from deniable.aggregator.records.window_counts import WindowCounts
-from deniable.analysis.arguments import check_name, check_type
+from deniable.analysis.arguments import check_name, check_type, numbers_of
 from deniable.analysis.changes.history_record import JoinedHistoryRecord
 from deniable.analysis.changes.joined_history import Definition, join_history
 from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
@@ -21,15 +23,27 @@ from deniable.analysis.functions.read import OF_FILES, Config, configuration_of,
 from deniable.analysis.periods import DAY_SECONDS, TimeGiven, check_window, named_period, period_between
 from deniable.analysis.rollup_table import rollup_table
 from deniable.analysis.sources.files import Files, files_of, read_files
-from deniable.analysis.sources.left_out import HeldSpan, joined_span, warn_of_others, warn_of_span
+from deniable.analysis.sources.left_out import (
+    HeldSpan,
+    joined_span,
+    warn_of_contradictions,
+    warn_of_others,
+    warn_of_span,
+)
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.window_table import window_schema, windows_of
 from deniable.config.file import Configuration
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import contradicts
+from deniable.estimators.frequency.numbers.chosen_rows import with_growing_rows, with_rows
+from deniable.estimators.mechanisms.square_wave import SquareWave
 
 CANDIDATES_ALLOWED = "a list of distinct strings, at least one"
 OF_COUNTS = "their counts cannot be added; rollup with former=[FILE] joins their estimates"
 RATES = (1e-9, 0.5)
+LOG = "log"
+EDGES_ALLOWED = f"a list of ascending numbers, or '{LOG}'"
+Edges = Iterable[float] | Literal["log"]
 PERIOD_ALLOWED = "two times, or a text such as '2026-01', '2026-01-31' or 'START/END'"
 
 
@@ -43,6 +57,7 @@ def rollup(
     other: bool = False,
     files: Files | None = None,
     former: Sequence[Config] = (),
+    edges: Edges | None = None,
 ) -> ArrowTable:
     """Estimate over all final windows that are wholly in a period, like the command `deniable rollup`.
 
@@ -56,6 +71,8 @@ def rollup(
     other : True for a last row, `(other)`, of the reports in none of the values; not with `former`.
     files : a folder that `deniable export --of windows` wrote, or files of it; needs no Kafka.
     former : collection files of before changes of values or epsilon, to join the estimates under them.
+    edges : of a number, between which its rows are: ascending numbers that are boundaries of its steps, or
+        "log" for rows that grow twofold from one step on. Not with `former`, which joins no rows.
 
     Returns
     -------
@@ -70,6 +87,10 @@ def rollup(
     check_name(collection)
     loaded = configuration_of(config)
     asked = loaded.collection(collection)
+    if edges is not None:
+        if former:
+            raise WrongArgumentError("give either edges or former: of numbers the mean alone is joined")
+        asked = with_edges(asked, edges)
     period = asked_period(asked, start, end, last)
     if former:
         if other:
@@ -78,6 +99,26 @@ def rollup(
         warn_of_others(asked.name, record.fingerprint, record.passed_over, "give its file in former, too")
         return record.table()
     return rolled_up(loaded, asked, period, files, other=other)
+
+
+def with_edges(collection: Collection, edges: Edges) -> Collection:
+    """Return a collection whose estimates are of rows between these edges; parameters as of `rollup`.
+
+    Raises
+    ------
+    WrongArgumentError if it is not of a number, or its reports have no such edges.
+    """
+    mechanism = collection.mechanism
+    if not isinstance(mechanism, SquareWave):
+        raise WrongArgumentError(
+            f"edges need a collection with mechanism number, got {collection.name} with {mechanism.name}"
+        )
+    if isinstance(edges, str) and edges == LOG:
+        return replace(collection, mechanism=with_growing_rows(mechanism))
+    try:
+        return replace(collection, mechanism=with_rows(mechanism, numbers_of("edges", edges, EDGES_ALLOWED)))
+    except ValueError as error:
+        raise WrongArgumentError(f"{collection.name}: {error}") from error
 
 
 def joined_history(
@@ -111,7 +152,11 @@ def joined_history(
         spans = [(joined, held if is_all else None) for _, joined, held in read]
         _warn_of_period(loaded, collection, period, files, spans)
     definitions = [Definition(each, joined) for each, joined, _ in read]
-    return join_history(definitions[0], definitions[1:], period)
+    record = join_history(definitions[0], definitions[1:], period)
+    if warns and (wrong := [part for part in record.parts if contradicts(part.diagnostics)]):
+        whose = " and ".join(f"{iso(part.start)} to {iso(part.end)}" for part in wrong)
+        warn_of_contradictions(collection.name, len(wrong), whose)
+    return record
 
 
 def _defined(config: Config, name: str) -> Collection:
@@ -135,7 +180,7 @@ def compare(
     Parameters
     ----------
     config, collection, files : as of `rollup`.
-    first, second : the periods: two times, or a text such as "2026-01", "2026-01-31" or "START/END".
+    first, second : the periods: two times, or "2026-01", "2026-W05", "2026-01-31" or "START/END".
     rate : expected share of false discoveries among those with `significant`, at most; in [1e-9, 0.5].
 
     Returns
@@ -174,7 +219,10 @@ def comparison(
     sides = [
         JoinedPeriod(each, joined_windows(loaded, collection, each, files, warns=warns)) for each in periods
     ]
-    return compare_periods(collection, sides[0], sides[1], rate)
+    found = compare_periods(collection, sides[0], sides[1], rate)
+    for period, diagnostics in found.fits() if warns else []:
+        warn_of_contradictions(collection.name, int(contradicts(diagnostics)), period)
+    return found
 
 
 def check_rate(rate: float) -> None:
@@ -223,6 +271,7 @@ def rolled_up(
         raise AnalysisError(f"no estimate fits the counts: {error}") from error
     if result is None:
         raise AnalysisError(too_few_reports(collection, joined))
+    warn_of_contradictions(collection.name, int(contradicts(result.shared.diagnostics)), "the period")
     return rollup_table(record_of(collection, coverage, joined, result, whole=True), other=other)
 
 

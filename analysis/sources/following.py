@@ -1,13 +1,14 @@
 """Reads a topic from a point in time on, and beyond its end if asked."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
+from functools import partial
 from typing import NamedTuple
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka import TopicPartition
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage, answers
 from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.reading.partition_reader import (
     POLL_MILLISECONDS,
@@ -48,6 +49,7 @@ async def fetched_since(
     KafkaError; TimeoutError if nothing arrives for 60 s before the end.
     """
     sources = [TopicPartition(topic, partition) for partition in range(partitions)]
+    outage = Outage(cluster, "nothing new is read", (topic,))  # stopping for it would end a run that follows
     async with assigned_consumer(cluster, sources) as consumer:
         consumer.pause(*sources)  # else the next requests wait behind a fetch that waits for records
         firsts = await consumer.offsets_for_times(dict.fromkeys(sources, max(0, unix_ms)))
@@ -70,19 +72,8 @@ async def fetched_since(
             if is_at_end and not follows:
                 return
             if ends is None or is_at_end:
-                ends = await _end_offsets(consumer, sources)
+                ends = await answers(outage, partial(consumer.end_offsets, sources))
                 now = asyncio.get_running_loop().time()
             heard = now if found or is_at_end or ends is None else heard
             if now - heard > SILENCE_SECONDS:
                 raise TimeoutError
-
-
-async def _end_offsets(
-    consumer: AIOKafkaConsumer, sources: Sequence[TopicPartition]
-) -> dict[TopicPartition, int] | None:
-    """Return the end offsets, None while Kafka is away: stopping for that would end a run that follows."""
-    try:
-        found: dict[TopicPartition, int] = await consumer.end_offsets(sources)
-    except KafkaError:
-        return None
-    return found

@@ -42,6 +42,7 @@ class EstimateHead(msgspec.Struct, frozen=True, gc=False):
     estimator: str
     epsilon: float
     other: Other | None
+    diagnostics: dict[str, float] = {}
     part: int = 1
     parts: int = 1
 

@@ -59,6 +59,15 @@ def warn(text: str) -> None:
     warnings.warn(text, stacklevel=level)
 
 
+def warn_of_contradictions(collection: str, windows: int, whose: str = "") -> None:
+    """Warn if no true values explain the counts of some windows, or of `whose`: such shares mean nothing."""
+    if windows:
+        warn(
+            f"{collection}: the counts of {whose or number_of(windows, 'window')} contradict the "
+            f"parameters, so shares mean nothing: deniable detect {collection} names the windows"
+        )
+
+
 def warn_of_names(collection: str, names: Set[str]) -> None:
     """Warn that files hold other collections only, with their names: a typo looks like an empty table."""
     shown = ", ".join(sorted(names)[:NAMES_SHOWN])

@@ -22,6 +22,7 @@ from deniable.analysis.sources.json_columns import (
 )
 from deniable.analysis.tables.estimate_table import OTHER, estimate_schema, repeated_text
 from deniable.analysis.tables.revisions import TableRevision, TableWindow
+from deniable.estimators.detectors.fit import FIT
 
 BATCH_BYTES = 8 << 20
 MICROSECONDS = 1_000_000
@@ -214,6 +215,8 @@ def _window_columns(records: Sequence[EstimateHead], lengths: Any) -> dict[str, 
     columns["revision"] = repeated([each.revision for each in records], np.int64)
     columns["final"] = repeated([each.final for each in records], bool)
     columns["epsilon"] = repeated([each.epsilon for each in records], np.float64)
+    fits = np.array([each.diagnostics.get(FIT, np.nan) for each in records], np.float64)
+    columns["fit_p_value"] = _nullable(np.repeat(fits, lengths), pa.float64())
     return columns
 
 

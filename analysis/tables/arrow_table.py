@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from deniable.analysis.errors import AnalysisError, arrow, needed
+from deniable.analysis.tables.plot import plot_shares
 
 #: Columns that have a value in every row of what we write.
 ALWAYS = ("collection", "fingerprint", "window_start", "window_end", "revision", "final", "packs", "reports")
@@ -45,6 +48,30 @@ class ArrowTable:
         AnalysisError if polars is not installed.
         """
         return needed("polars", "to_polars", "pip install polars").from_arrow(self.arrow)
+
+    def plot(self, *, log: bool = False, axes: Any = None) -> Any:
+        """Draw shares with their 95 % intervals; see `plot_shares` for parameters, result and errors."""
+        return plot_shares(self.arrow, self.about, log=log, axes=axes)
+
+    def density(self) -> "ArrowTable":
+        """Return the smooth density of a roll-up of a number: `lower`, `upper`, `share` of each fine step.
+
+        It has no intervals: reports do not tell such steps apart. The rows of this table have them.
+
+        Raises
+        ------
+        AnalysisError if this table is no roll-up of a number.
+        """
+        found = (self.about.get("independent") or {}).get("density")
+        if not found:
+            raise AnalysisError(
+                "density needs a roll-up of a number, as of deniable.rollup; this table is none"
+            )
+        shares = found["frequency"]
+        part = np.arange(len(shares) + 1) / len(shares)
+        edges = found["minimum"] * (1 - part) + found["maximum"] * part
+        columns = {"lower": edges[:-1], "upper": edges[1:], "share": np.array(shares)}
+        return ArrowTable(arrow("a density").table(columns), {"density_of": self.about.get("collection")})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)

@@ -17,7 +17,8 @@ def estimate_schema() -> Any:
     values of a window at once. `unbiased` is the unconstrained estimate, a fraction that may be negative or
     above 1; it is null for numbers. All three are null in records of older versions. `reports` is of the
     window, and repeated on each of its rows, as are the columns after it up to `fingerprint`. `discovered_at`
-    is null except for texts that growing has found.
+    is null except for texts that growing has found; `fit_p_value`, of the window, in records of older
+    versions.
     """
     pa = arrow("a table of estimates")
     moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
@@ -48,6 +49,7 @@ def estimate_schema() -> Any:
             ("epsilon", number),
             ("fingerprint", repeated),
             ("discovered_at", moment),
+            ("fit_p_value", number),
         ]
     )
 

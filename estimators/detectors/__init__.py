@@ -1,4 +1,4 @@
 """Detectors over windows: of forged reports, and of changes of a share.
 
-May import `mechanisms`, `frequency` and `arrays`. Begin with `share_changes`.
+May import `arrays`, `collection`, `frequency` and `mechanisms`. Begin with `share_changes`.
 """

@@ -160,7 +160,8 @@ class Estimate:
         the value cannot be identified from the counts.
     low, high : float64 arrays (n,), unified 95 % interval from the unconstrained estimate, low < high, within
         [0, 1] where `frequency` is, and holding `frequency`; 0 and 1 where `std_error` is inf.
-    significant : bool array (n,), frequency > 0 after Benjamini-Hochberg at 5 %, one-sided.
+    significant : bool array (n,), frequency > 0 after Benjamini-Hochberg at 5 %, one-sided; False where
+        `frequency` and `low` are 0, as a fit of impossible counts leaves them.
     other : frequency and standard error of all strings that are no candidates; only for Bloom RAPPOR with a
         background, for local hashing, and for bits of pairs, of reports without a listed pair.
     diagnostics : diagnostics of the numerical solution, by name.
@@ -173,6 +174,8 @@ class Estimate:
         over windows are of these. None if not computed.
     for_all : ends, within [0, 1] and beyond `low` and `high`, of intervals that hold all n true shares
         at once with 95 %. None if not computed.
+    density : float64 array (d,), estimated shares of the cells of a number, which sum to 1, without
+        intervals: `frequency` has those of rows of several cells. None for other mechanisms.
     known_collisions : float64 array (n,), what was taken out of each unconstrained estimate because frequent
         values share its buckets more often than by chance, fractions; only for local hashing.
     """
@@ -194,6 +197,11 @@ class Estimate:
     unbiased: FloatArray | None = None
     for_all: IntervalEnds | None = None
     known_collisions: FloatArray | None = None
+    density: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        is_above = (self.frequency > 0) | (self.low > 0)
+        object.__setattr__(self, "significant", self.significant & is_above)
 
     @property
     def count(self) -> FloatArray:

@@ -33,7 +33,6 @@ _PLANNED_STEPS = 64
 # How much less the intervals' step smooths than the estimate, over the root of the reports: of as many at
 # least, since of fewer what is left of the smoothing would be a bias of jagged distributions.
 _LESS_SMOOTHING, _LEAST_ROOT = 30.0, 300.0
-_RANGE_OF_NEIGHBOURS = 32
 _LARGEST_OFFSET = 5.0  # standard deviations of a mean of numbers in their cells
 _QUANTILE_95 = 1.6448536269514722
 
@@ -48,8 +47,8 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     theta, so little of the bias remains. The variance is that of the delta method, for fixed true numbers,
     over the noise alone. Where a report is the true cell or any other, intervals are around the inversion.
 
-    The interval of a frequency is of a mean over neighbouring cells, with weights that fall evenly to 0
-    at a 32nd of the range: what single cells hold beyond that cannot be found from such reports.
+    Frequencies are of the rows of `SquareWave.row_edges`, each the sum of its cells, with the interval of
+    that sum. What single cells hold cannot be found from such reports: theta is `density`, without intervals.
 
     The error of the mean has another part, for where in their cells numbers are (`_unknown_places`).
 
@@ -64,10 +63,10 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
 
     Returns
     -------
-    Estimate with arrays of shape (d,), fractions of all reports, and with `mean` and `quantiles` in units of
-    the number; `low`, `high`, `std_error` and `significant` are of the means over neighbouring cells. The
-    diagnostic `change` is what another step of the method would change, `bias` the sum of the absolute
-    differences between those means and the same of the frequencies: noise, and the bias of smoothing.
+    Estimate with arrays of shape (rows,), fractions of all reports, with `density`, float64 (d,), and with
+    `mean` and `quantiles` in units of the number. The diagnostic `change` is what another step of the method
+    would change, `bias` the sum of the absolute differences between frequencies and what their intervals are
+    around: noise, and the bias of smoothing.
 
     Raises
     ------
@@ -81,9 +80,9 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     found = smoothed_em(shares, mechanism, weight)
     first = found.frequency
     truth, corrected, effect = _hardly_smoothed(shares, first, weight, reports, mechanism)
-    around = neighbour_weights(mechanism.steps)
-    noise, means = NumberNoise.of(around @ effect, truth, reports, mechanism), around @ corrected
-    low, high, for_all = shown_intervals(lambda level: noise.interval(means, level), first)
+    frequency, sums = row_sums(first, mechanism), row_sums(corrected, mechanism)
+    noise = NumberNoise.of(row_sums(effect, mechanism), truth, reports, mechanism)
+    low, high, for_all = shown_intervals(lambda level: noise.interval(sums, level), frequency)
     found_cells = possible_cells(counts.astype(np.float64), first, mechanism, LEVELS)
     centres = (np.arange(mechanism.steps) + 0.5) / mechanism.steps
     of_mean = NumberNoise.of((centres @ effect)[None], truth, reports, mechanism)
@@ -91,18 +90,19 @@ def estimate_number(counts: NDArray[np.int64], mechanism: SquareWave) -> Estimat
     return Estimate(
         estimator="ems",
         reports=reports,
-        frequency=first,
+        frequency=frequency,
         std_error=noise.std_error,
         low=low,
         high=high,
-        significant=benjamini_hochberg(normal_tail(noise.excess(means))),
-        diagnostics={"change": found.change, "bias": float(np.abs(means - around @ first).sum())},
+        significant=benjamini_hochberg(normal_tail(noise.excess(sums))),
+        diagnostics={"change": found.change, "bias": float(np.abs(sums - frequency).sum())},
         mean=_mean(float(centres @ first), float(centres @ corrected), of_mean, places, mechanism),
         quantiles=tuple(
             _quantile(level, first, cells, mechanism)
             for level, cells in zip(LEVELS, found_cells, strict=True)
         ),
         for_all=for_all,
+        density=first,
     )
 
 
@@ -160,23 +160,21 @@ def unbiased_mean(counts: NDArray[np.int64], mechanism: SquareWave) -> tuple[flo
     return mechanism.minimum + mean * units, math.sqrt(variance / reports) * units
 
 
-def neighbour_weights(steps: int) -> FloatArray:
-    """Return the weights of the means that the intervals of frequencies are of.
+def row_sums(cells: FloatArray, mechanism: SquareWave) -> FloatArray:
+    """Sum over the cells of each row of `SquareWave.row_edges`, along the first axis.
 
     Parameters
     ----------
-    steps : d, cells of the range, >= 1.
+    cells : float64 array (d, ...).
+    mechanism : SquareWave with these cells.
 
     Returns
     -------
-    float64 array (d, d): row x has the weights for cell x. They fall evenly from x to 0 at a distance of d /
-    32 cells, at least 1, and sum to 1 also where cells are missing at an end of the range.
+    float64 array (rows, ...).
     """
-    cells = np.arange(steps)
-    reach = max(1, round(steps / _RANGE_OF_NEIGHBOURS))
-    weights = np.maximum(0, reach - np.abs(cells[:, None] - cells)).astype(np.float64)
-    rows: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return rows
+    *first, end = mechanism.row_edges.tolist()
+    sums: FloatArray = np.add.reduceat(cells[:end], first, axis=0)
+    return sums
 
 
 def quantile(level: float, frequency: FloatArray, mechanism: SquareWave) -> float:

@@ -19,6 +19,8 @@ DEFAULT_STEPS = 256
 LARGEST_NUMBER = 1e300
 # Width of a cell as a fraction of the numbers, so that their rounding does not matter.
 LEAST_SHARE = 1e-10
+# Rows in which shares are estimated: half of b wide, but for few and many.
+_LEAST_ROWS, _MOST_ROWS = 4, 32
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class SquareWave:
     half_width : b, in [0, d].
     threshold : P(near) 2^64, integer in (0, 2^64), high enough that each near cell is likelier than any far
         one.
+    chosen : first cell of each row and the end of the last one, ascending in [0, d], for estimates only;
+        empty for those that reports tell apart. It does not affect reports, so it is no part of `parameters`.
 
     Raises
     ------
@@ -56,6 +60,7 @@ class SquareWave:
     steps: int
     half_width: int
     threshold: int
+    chosen: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check_range(self.minimum, self.maximum, self.steps)
@@ -169,6 +174,28 @@ class SquareWave:
         """Boundaries of the cells, float64 (d + 1,), ascending from `minimum` to `maximum`."""
         shares = np.arange(self.steps + 1) / self.steps
         return self.minimum * (1 - shares) + self.maximum * shares
+
+    @cached_property
+    def row_edges(self) -> NDArray[np.int64]:
+        """First cell of each row, and the end of the last one: int64 (rows + 1,), ascending.
+
+        They are those chosen, if any. Else they go from 0 to d, and a row joins neighbouring cells whose
+        shares reports hardly tell apart. It is about half of b wide, so there are 4 to 32, and at most d.
+        Their number is a divisor of d where one is near; else rows differ by a cell. It depends on the
+        mechanism alone, so a row is the same in all windows.
+        """
+        if self.chosen:
+            return np.array(self.chosen)
+        wanted = round(2 * self.steps / max(self.half_width, 1))
+        most = min(max(wanted, _LEAST_ROWS), _MOST_ROWS, self.steps)
+        even = [rows for rows in range((most + 1) // 2, most + 1) if self.steps % rows == 0]
+        rows = max(even, default=most)
+        return np.arange(rows + 1) * self.steps // rows
+
+    @property
+    def row_bounds(self) -> tuple[str, ...]:
+        """Numbers between which the rows are, one more than rows, ascending, in decimal with ten digits."""
+        return tuple(f"{edge:.10g}" for edge in self.edges[self.row_edges])
 
     def at(self, share: float) -> float:
         """Return the number at a fraction of the range in [0, 1]: 0 is `minimum`, 1 is `maximum`."""

@@ -188,10 +188,8 @@ def test_kills_leave_each_window_once(deployment: Deployment, tmp_path: Path, ki
         assert deniable.read_estimates(collection="carrier", files=export.output, other=True) == from_topic
 
 
-@pytest.mark.parametrize(
-    ("kind", "ending"),
-    [("estimates", "parquet"), pytest.param("windows", "csv", marks=[pytest.mark.nightly])],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("kind", "ending"), [("estimates", "parquet"), ("windows", "csv")])
 def test_kills_leave_each_window_once_in_a_bucket(
     deployment: Deployment,
     tmp_path: Path,

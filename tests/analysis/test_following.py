@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaTimeoutError
+from structlog.testing import capture_logs
 
 from deniable.analysis.sources import following
 from deniable.cluster.cluster import Cluster
@@ -63,4 +64,6 @@ def test_following_goes_on_when_kafka_is_back(monkeypatch: pytest.MonkeyPatch) -
         return found
 
     monkeypatch.setattr(following, "assigned_consumer", connected)
-    assert asyncio.run(first_five()) == [True, *[False] * OUTAGES, True]
+    with capture_logs() as lines:
+        assert asyncio.run(first_five()) == [True, *[False] * OUTAGES, True]
+    assert [each["log_level"] for each in lines] == ["warning", "info"]

@@ -16,6 +16,7 @@ from deniable.analysis.changes.comparability import change_between, sentence_of
 from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
 from deniable.analysis.changes.joined_history import Definition, join_history
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import contradicts
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
@@ -129,6 +130,19 @@ def test_values_of_one_list_are_estimated_from_its_part() -> None:
     }
     assert found["lime"][0] == pytest.approx(0.05, abs=1e-4)
     assert record.parts[0].change == "epsilon 2 to 1; only since: lime"
+
+
+def test_counts_of_a_part_that_no_true_values_explain_are_told() -> None:
+    """Fewer reports of a value than false responses alone give, before the change."""
+    before, after = definition(CLOSER), definition(FRUIT, T0 + 100)
+    assert all(contradicts(each.diagnostics) is False for each in join_history(after, [before], DAY).parts)
+    counts = before.joined.counts
+    few = WindowCounts(counts.counts * [1, 1, 0, 1], counts.cohort_sizes, packs=1, rejected=0)
+    record = join_history(after, [before._replace(joined=replace(before.joined, counts=few))], DAY)
+    assert [contradicts(each.diagnostics) for each in record.parts] == [True, False]
+    fits = [each.fit_p_value for each in record.parts]
+    assert fits[0] == 0
+    assert fits[1] == pytest.approx(1, abs=0.99)
 
 
 def test_lists_without_other_are_not_joined() -> None:

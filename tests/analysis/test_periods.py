@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, date, datetime
 from functools import partial
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -70,6 +71,18 @@ def test_named_period_is_a_day_a_month_or_two_times() -> None:
     assert named_period("2026-01") == Period(day - 30 * DAY, day + DAY)
     assert named_period("2025-12") == Period(day - 61 * DAY, day - 30 * DAY)
     assert named_period("2026-01-31T12:00Z/2026-02-01") == Period(NOON, day + DAY)
+
+
+def test_named_period_is_an_iso_week_in_a_named_zone() -> None:
+    """2026-W48 begins on Monday, 23 November; in Berlin an hour before midnight in UTC."""
+    monday = int(datetime(2026, 11, 23, tzinfo=UTC).timestamp())
+    assert named_period("2026-W48") == Period(monday, monday + 7 * DAY)
+    berlin = ZoneInfo("Europe/Berlin")
+    assert named_period("2026-W48", berlin) == Period(monday - 3600, monday + 7 * DAY - 3600)
+    of_dates = period_between(date(2026, 11, 23), datetime(2026, 11, 30), None, NOON, None, berlin)
+    assert named_period("2026-11-23/2026-W49", berlin) == of_dates == named_period("2026-W48", berlin)
+    week = named_period("2026-W13", berlin)  # it ends with the change to summer time
+    assert week.end - week.start == 7 * DAY - 3600
 
 
 def test_day_of_a_clock_change_has_its_own_length(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from deniable.aggregator.records.estimate import encode_estimate
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare_periods
 from deniable.analysis.errors import AnalysisError, needed
+from deniable.analysis.functions.roll_ups import with_edges
 from deniable.analysis.tables.file_formats import write_table
 from deniable.analysis.tables.window_table import window_table, windows_of
 from deniable.deploy.query.compare import lines_of
@@ -52,6 +53,21 @@ def test_json_lines_are_read(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="fruit"):
         none = deniable.read_estimates(collection="fruit", files=file, start=T0 + 1)
     assert (len(none), none.about["windows"]) == (0, 0)
+
+
+def test_counts_that_contradict_the_parameters_are_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "watched.jsonl"
+    file.write_bytes(encode_estimate(changed(FINAL, diagnostics={"fit_p_value": 1e-9})))
+    warned = partial(
+        pytest.warns, UserWarning, match="fruit: the counts of 1 window contradict the parameters"
+    )
+    with warned():
+        table = deniable.read_estimates(collection="fruit", files=file)
+    for ending in ("parquet", "csv"):
+        write_table(table.arrow, tmp_path / f"exported.{ending}", ending)
+        with warned():
+            again = deniable.read_estimates(collection="fruit", files=tmp_path / f"exported.{ending}")
+        assert again["fit_p_value"].to_pylist() == [1e-9] * 3
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -195,12 +211,12 @@ def test_comparison_is_printed_with_shares_within_their_range() -> None:
 
 def test_comparison_is_printed_by_falling_evidence() -> None:
     sides = (
-        JoinedPeriod(EARLY, joined([5000, 3000, 2000, 500])),
-        JoinedPeriod(LATE, joined([4000, 4000, 2000, 500])),
+        JoinedPeriod(EARLY, joined([5000, 3000, 2000, 1500])),
+        JoinedPeriod(LATE, joined([4000, 4000, 2000, 1500])),
     )
     record = compare_periods(FRUIT, *sides, 0.05)
     lines = lines_of(record)
-    assert lines[0] == "2026-01-01T00:00:00Z/2026-01-01T00:00:10Z: 10,500 reports in 1 window"
+    assert lines[0] == "2026-01-01T00:00:00Z/2026-01-01T00:00:10Z: 11,500 reports in 1 window"
     assert lines[2:5] == [
         "2 of 4 shares differ (*); of those, at most 5 % are expected to be false",
         "* allows for the randomizers' noise alone: where other people report in each period, shares may",
@@ -210,7 +226,7 @@ def test_comparison_is_printed_by_falling_evidence() -> None:
     assert [line.endswith("*") for line in lines[6:]] == [True, True, False, False]
     assert record.table()["value"].to_pylist() == ["apple", "fig", "kiwi", "(other)"]
     about = json.loads(json.dumps(record.table().about))
-    assert about["reports"] == [10_500, 10_500]
+    assert about["reports"] == [11_500, 11_500]
     assert [(each["windows"], each["expected"]) for each in about["coverage"]] == [(1, 1), (1, 1)]
 
 
@@ -226,7 +242,7 @@ def test_event_loop_of_the_caller_is_not_needed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_former_first", [True, False])
 def test_periods_on_both_sides_of_a_change_are_not_compared(is_former_first: bool) -> None:
-    here = JoinedPeriod(LATE, joined([5000, 3000, 2000, 500]))
+    here = JoinedPeriod(LATE, joined([5000, 3000, 2000, 1500]))
     gone = JoinedPeriod(EARLY, replace(joined([0, 0, 0, 0]), reports={}, others={0xAB: 12}))
     sides = (gone, here) if is_former_first else (here, gone)
     with pytest.raises(AnalysisError, match="--former FILE"):
@@ -284,7 +300,7 @@ def test_messages_of_comparisons(pin_messages: PinMessages, tmp_path: Path) -> N
     config = tmp_path / "deniable.yaml"
     config.write_text(WHOLE)
     number = Collection(name="age", mechanism=SquareWave.from_epsilon(0.0, 100.0, 16, 1.0), window_seconds=10)
-    here = JoinedPeriod(LATE, joined([5000, 3000, 2000, 500]))
+    here = JoinedPeriod(LATE, joined([5000, 3000, 2000, 1500]))
     few = JoinedPeriod(EARLY, joined([1, 1, 0, 0]))
     others = {0xAB: 12}
     gone = JoinedPeriod(EARLY, replace(joined([0, 0, 0, 0]), reports={}, others=others))
@@ -308,6 +324,23 @@ def test_messages_of_comparisons(pin_messages: PinMessages, tmp_path: Path) -> N
             "periods on both sides of a change": lambda: compare_periods(FRUIT, gone, here, 0.05),
             "too few reports on one side of a change": lambda: compare_periods(FRUIT, fewer, here, 0.05),
             "two periods before a change": lambda: compare_periods(FRUIT, gone, gone, 0.05),
+        }
+    )
+
+
+def test_messages_of_edges(pin_messages: PinMessages, tmp_path: Path) -> None:
+    """Refused before anything is read."""
+    config = tmp_path / "deniable.yaml"
+    config.write_text(WHOLE)
+    wrong: dict[str, Any] = {"a number": 5, "another text": "ln", "texts": ["0", "1"], "of values": "log"}
+    rollup = partial(deniable.rollup, config, collection="carrier", former=[])
+    number = Collection("age", SquareWave.from_epsilon(0.0, 100.0, 16, 1.0))
+    pin_messages(
+        {what: partial(with_edges, number, edges) for what, edges in wrong.items() if what != "of values"}
+        | {
+            "of values": partial(rollup, edges="log"),
+            "beside former files": partial(rollup, edges="log", former=[config]),
+            "between steps": partial(with_edges, number, np.array([0, 10])),
         }
     )
 

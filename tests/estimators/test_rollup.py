@@ -187,7 +187,7 @@ def test_shared_errors_are_at_least_the_independent_ones():
 def test_shared_significance_requires_both():
     one, other = (
         Estimate(
-            "mle", 10, np.zeros(3), np.ones(3), np.zeros(3), np.ones(3), np.array(found), (0.1, error), {}
+            "mle", 10, np.full(3, 0.1), np.ones(3), np.zeros(3), np.ones(3), np.array(found), (0.1, error), {}
         )
         for found, error in (([True, True, False], 0.2), ([True, False, True], 0.3))
     )

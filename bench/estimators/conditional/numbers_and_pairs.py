@@ -12,7 +12,7 @@ from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.collection import Collection, Field, pair_labels
 from deniable.estimators.frequency.estimate import Estimate, QuantileEstimate
-from deniable.estimators.frequency.number import LEVELS, neighbour_weights
+from deniable.estimators.frequency.number import LEVELS, row_sums
 from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -26,15 +26,15 @@ def number_of(epsilon: float) -> SquareWave:
 
 
 def number_run(mechanism: SquareWave, population: str, reports: int) -> Run:
-    """One window of a number: means over neighbouring steps, the mean, and quantiles."""
+    """One window of a number: shares of rows, the mean, and quantiles."""
     numbers, collection = true_numbers(population, reports), Collection("table", mechanism)
     truth = np.bincount(mechanism.cells(numbers), minlength=STEPS)
-    around, mean = neighbour_weights(STEPS) @ (truth / reports), float(numbers.mean())
+    rows, mean = row_sums(truth / reports, mechanism), float(numbers.mean())
     lower, upper = (np.quantile(numbers, LEVELS, method=method) for method in ("lower", "higher"))
 
     def run(rng: np.random.Generator) -> dict[str, Measured]:
         found = estimate(collection, window_of(matrix_counts(truth, mechanism, rng)))
-        measured = shares(found, around)
+        measured = shares(found, rows)
         measured["mean"] = (
             scalar(found.mean.low, found.mean.high, mean) if found.mean else scalar(None, None, 0)
         )

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from deniable.deploy.demo.flights import AIR_MINUTES, load_flights
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import Estimate
-from deniable.estimators.frequency.number import LEVELS, estimate_number, neighbour_weights
+from deniable.estimators.frequency.number import LEVELS, estimate_number, row_sums
+from deniable.estimators.frequency.numbers.chosen_rows import with_growing_rows
 from deniable.estimators.mechanisms.square_wave import SquareWave
 
 REPORTS = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -27,9 +28,9 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 SMOOTH = ("Beta(5, 2)", "uniform", "two peaks", "exponential", "normal")
 JAGGED = ("air time", "rounded", "unequal steps", "log-normal", "Zipf", "three atoms", "one end")
 SHAPES = (*SMOOTH, *JAGGED)
-NAMES = ("step", "mean", *(f"{level:g}" for level in LEVELS))
-#: All steps at once, and false discoveries.
-FAMILIES = ("all steps", "false")
+NAMES = ("row", "mean", *(f"{level:g}" for level in LEVELS))
+#: All rows at once, false discoveries, and rows that grow.
+FAMILIES = ("all rows", "false", "edges log")
 STEPS = 256
 RUNS = 100
 #: Runs of the cells whose mean is covered least: of so many cells chance alone takes one to 89 % in 100 runs.
@@ -41,9 +42,10 @@ RESULTS = Path(__file__).parents[2] / "results"
 class NumberCell:
     """One cell of the grid: coverage, and mean absolute errors and widths, as fractions of the range.
 
-    `covered` has the histogram's steps, the mean and each quantile; `errors` and `widths` the mean and each
+    `covered` has the histogram's rows, the mean and each quantile; `errors` and `widths` the mean and each
     quantile. `distance` is W1 between the estimated and the true distribution. `together` is the share of the
-    runs whose intervals for all steps hold all, `false` the mean share of false discoveries.
+    runs whose intervals for all rows hold all, `false` the mean share of false discoveries. `growing` is what
+    is covered of rows that grow (`--edges log`).
     """
 
     reports: int
@@ -55,6 +57,7 @@ class NumberCell:
     distance: float
     together: float
     false: float
+    growing: float
 
 
 def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
@@ -112,21 +115,19 @@ def judged(found: Estimate, mean: float, quantiles: FloatArray) -> list[tuple[bo
     ]
 
 
-def covered_steps(found: Estimate, shares: FloatArray) -> float:
-    """Share of all numbers whose step's interval holds the mean share around it.
+def covered_rows(found: Estimate, rows: FloatArray) -> float:
+    """Share of all numbers whose row's interval holds its share.
 
     Parameters
     ----------
     found : an estimate.
-    shares : float64 array (d,), true share of each step.
+    rows : float64 array (rows,), true share of each row.
     """
-    true = neighbour_weights(len(shares)) @ shares
-    return float(shares @ ((found.low <= true) & (true <= found.high)))
+    return float(rows @ ((found.low <= rows) & (rows <= found.high)))
 
 
-def families(found: Estimate, shares: FloatArray) -> tuple[bool, float]:
-    """Whether the intervals for all steps hold all, and the share of discoveries around which nothing is."""
-    true = neighbour_weights(len(shares)) @ shares
+def families(found: Estimate, true: FloatArray) -> tuple[bool, float]:
+    """Whether the intervals for all rows hold all, and the share of discoveries in which nothing is."""
     ends = found.for_all
     held = ends is not None and bool(((ends.low <= true) & (true <= ends.high)).all())
     return held, float((found.significant & (true == 0)).sum()) / max(1, int(found.significant.sum()))
@@ -137,21 +138,28 @@ def number_cell(reports: int, epsilon: float, shape: str, runs: int = RUNS, seed
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_of(shape, reports)
     truth = np.bincount(mechanism.cells(numbers), minlength=STEPS)
     shares = truth / reports
+    growing = with_growing_rows(mechanism)
+    in_rows, in_growing = row_sums(shares, mechanism), row_sums(shares, growing)
     mean, quantiles = float(numbers.mean()), np.quantile(numbers, LEVELS)
-    rng, found, distances, steps = np.random.default_rng(seed), [], [], []
+    rng, found, distances, held_rows = np.random.default_rng(seed), [], [], []
     of_all = []
     for _ in range(runs):
-        result = estimate_number(report_counts_of(truth, mechanism, rng), mechanism)
+        counts = report_counts_of(truth, mechanism, rng)
+        result = estimate_number(counts, mechanism)
         found.append(judged(result, mean, quantiles))
-        distances.append(float(np.abs((result.frequency - shares).cumsum()).mean()))
-        steps.append(covered_steps(result, shares))
-        of_all.append(families(result, shares))
+        assert result.density is not None  # noqa: S101 - for mypy: a number has one
+        distances.append(float(np.abs((result.density - shares).cumsum()).mean()))
+        of_growing = covered_rows(estimate_number(counts, growing), in_growing)
+        held_rows.append((covered_rows(result, in_rows), of_growing))
+        of_all.append(families(result, in_rows))
     held, errors, widths = np.mean(found, axis=0).T.tolist()
-    covered = (float(np.mean(steps)), *held)
+    in_row, in_growing_row = np.mean(held_rows, axis=0).tolist()
+    covered = (in_row, *held)
     together, false = np.mean(of_all, axis=0).tolist()
     distance = float(np.mean(distances))
     return NumberCell(
-        reports, epsilon, shape, covered, tuple(errors), tuple(widths), distance, together, false
+        *(reports, epsilon, shape, covered, tuple(errors), tuple(widths)),
+        *(distance, together, false, in_growing_row),
     )
 
 
@@ -177,21 +185,25 @@ def again_table(pairs: list[tuple[NumberCell, NumberCell]], runs: int = MORE_RUN
 
 
 def number_table(cells: list[NumberCell]) -> str:
-    """Markdown: percent covered of steps, the mean and each quantile by shape, then errors and widths."""
+    """Markdown: percent covered of rows, the mean and each quantile by shape, then errors and widths."""
     lines = []
     for shape in dict.fromkeys(one.shape for one in cells):
         lines += [f"Covered, {shape}:", "", f"| N | epsilon | {' | '.join((*NAMES, *FAMILIES))} |"]
         lines.append("|---:|---:|" + "---:|" * (len(NAMES) + len(FAMILIES)))
         for one in cells:
             if one.shape == shape:
-                figures = " | ".join(f"{100 * each:.0f}" for each in (*one.covered, one.together, one.false))
+                figures = " | ".join(
+                    f"{100 * each:.0f}" for each in (*one.covered, one.together, one.false, one.growing)
+                )
                 lines.append(f"| {one.reports:,} | {one.epsilon:g} | {figures} |")
         lines.append("")
     for name, shapes in (("smooth", SMOOTH), ("jagged", JAGGED)):
         if rows := [one.covered for one in cells if one.shape in shapes]:
-            parts = zip(("steps", "mean", "quantiles"), np.split(np.array(rows), [1, 2], axis=1), strict=True)
+            parts = zip(("rows", "mean", "quantiles"), np.split(np.array(rows), [1, 2], axis=1), strict=True)
+            growing = np.array([one.growing for one in cells if one.shape in shapes])
             told = (f"{part} {100 * of.mean():.1f} %, least {100 * of.min():.0f} %" for part, of in parts)
-            lines += [f"All {name}: {'; '.join(told)}.", ""]
+            of_growing = f"edges log {100 * growing.mean():.1f} %, least {100 * growing.min():.0f} %"
+            lines += [f"All {name}: {'; '.join(told)}; {of_growing}.", ""]
     lines += ["Mean absolute errors, and mean width of the median's interval:", ""]
     lines += [
         "| N | epsilon | shape | W1 | mean | .1 | .5 | .9 | width |",
@@ -200,8 +212,8 @@ def number_table(cells: list[NumberCell]) -> str:
     for one in cells:
         of = dict(zip(NAMES[1:], one.errors, strict=True))
         width = one.widths[NAMES.index("0.5") - 1]
-        shown = (one.distance, of["mean"], of["0.1"], of["0.5"], of["0.9"], width)
-        errors = " | ".join(f"{each:.5f}" for each in shown)
+        distances = (one.distance, of["mean"], of["0.1"], of["0.5"], of["0.9"], width)
+        errors = " | ".join(f"{each:.5f}" for each in distances)
         lines.append(f"| {one.reports:,} | {one.epsilon:g} | {one.shape} | {errors} |")
     return "\n".join([*lines, ""])
 

@@ -8,8 +8,8 @@ import pytest
 from deniable.estimators.frequency.number import (
     LEVELS,
     estimate_number,
-    neighbour_weights,
     quantile,
+    row_sums,
     unbiased_mean,
 )
 from deniable.estimators.frequency.numbers.smoothed_em import report_rates
@@ -55,7 +55,7 @@ def test_errors_are_the_published_ones(runs):
         for _ in range(runs):
             found = estimate_number(draw(truth, mechanism, generator), mechanism)
             assert found.mean is not None
-            apart = np.cumsum(found.frequency) - np.cumsum(truth / REPORTS)
+            apart = np.cumsum(found.density) - np.cumsum(truth / REPORTS)
             distances.append(np.abs(apart).mean())
             error = (found.mean.value - numbers.mean()) / piecewise_std_error(numbers, epsilon)
             ratios.append(error**2)
@@ -120,20 +120,20 @@ def test_intervals_cover_jagged_densities(runs):
     as the estimate the intervals hold .68 of the quantiles and .51 of the steps.
     """
     generator = np.random.default_rng(21)
-    covered, steps = [], []
+    covered, rows = [], []
     for epsilon in (1, 2):
         mechanism = SquareWave.from_epsilon(0, 1, 256, epsilon)
         for _ in range(runs):
             truth = generator.multinomial(300_000, jagged_shares(generator))
             shares = truth / truth.sum()
             found = estimate_number(draw(truth, mechanism, generator), mechanism)
-            around = neighbour_weights(256) @ shares
-            steps.append(np.mean((found.low <= around) & (around <= found.high)))
+            true = row_sums(shares, mechanism)
+            rows.append(np.mean((found.low <= true) & (true <= found.high)))
             covered += [
                 each.low <= quantile(each.level, shares, mechanism) <= each.high for each in found.quantiles
             ]
     assert np.mean(covered) > 0.8
-    assert np.mean(steps) > 0.9
+    assert np.mean(rows) > 0.9
 
 
 def expected_estimate(numbers, mechanism, reports):
@@ -221,12 +221,29 @@ def test_interval_of_a_quantile_has_whole_steps():
     assert (quantiles[0.9].low, quantiles[0.9].high) == (7 / 8, 1)
 
 
-def test_neighbours_weigh_less_and_sum_to_1():
-    weights = neighbour_weights(256)
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_allclose(weights[100, 92:109] * 64, [0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0])
-    assert weights[0, 0] > weights[0, 7] > weights[0, 8] == 0
-    np.testing.assert_array_equal(neighbour_weights(32), np.eye(32))
+def test_a_row_is_the_sum_of_its_steps():
+    """Its share, interval and error are of one quantity, with which the density agrees."""
+    counts = np.arange(1, UNIT.width + 1)
+    found = estimate_number(counts, UNIT)
+    np.testing.assert_allclose(found.frequency, found.density.reshape(8, 32).sum(axis=1))
+    assert ((found.low <= found.frequency) & (found.frequency <= found.high)).all()
+    np.testing.assert_array_equal(UNIT.row_edges, np.arange(9) * 32)
+
+
+@pytest.mark.parametrize(
+    ("steps", "epsilon", "edges"),
+    [
+        (240, 1.0, range(0, 241, 30)),
+        (8, 0.5, range(0, 9, 2)),
+        (4, 16.0, range(5)),
+        (512, 16.0, range(0, 513, 16)),
+        (251, 1.0, [0, 31, 62, 94, 125, 156, 188, 219, 251]),
+    ],
+)
+def test_rows_are_half_of_the_near_band_wide(steps, epsilon, edges):
+    """A half of its half width, in 4 to 32 rows of one width, but for prime numbers of steps."""
+    mechanism = SquareWave.from_epsilon(0, 1, steps, epsilon)
+    np.testing.assert_array_equal(mechanism.row_edges, list(edges))
 
 
 def test_expected_counts_of_a_smooth_distribution_give_it_back():
@@ -236,9 +253,10 @@ def test_expected_counts_of_a_smooth_distribution_give_it_back():
     truth /= truth.sum()
     counts = np.round(report_rates(truth, UNIT) * 10**9).astype(np.int64)
     found = estimate_number(counts, UNIT)
-    assert np.abs(np.cumsum(found.frequency) - np.cumsum(truth)).max() < 2e-3
+    assert np.abs(np.cumsum(found.density) - np.cumsum(truth)).max() < 2e-3
     assert found.diagnostics["bias"] < 0.02
-    assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.9
+    true = row_sums(truth, UNIT)
+    assert ((found.low <= true) & (true <= found.high)).mean() > 0.9
     assert found.mean is not None
     assert found.mean.low <= truth @ cells <= found.mean.high
 
@@ -320,9 +338,9 @@ def test_shares_of_atoms_are_held_where_no_report_is_false(held: dict[int, int])
     truth = np.zeros(64)
     truth[list(held)] = list(held.values())
     found = estimate_number(np.rint(mechanism.channel @ truth).astype(np.int64), mechanism)
-    around = neighbour_weights(64) @ truth / truth.sum()
-    assert (found.low <= around + 1e-9).all()
-    assert (around <= found.high + 1e-9).all()
+    true = row_sums(truth, mechanism) / truth.sum()
+    assert (found.low <= true + 1e-9).all()
+    assert (true <= found.high + 1e-9).all()
 
 
 def test_a_mean_is_held_wherever_in_their_cells_even_numbers_are() -> None:

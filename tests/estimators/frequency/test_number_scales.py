@@ -38,7 +38,7 @@ def test_figures_are_fractions_of_any_range(minimum, maximum):
     assert found.mean.std_error / width == near(unit.mean.std_error)
     ours, theirs = ([[each.value, each.low, each.high] for each in of.quantiles] for of in (found, unit))
     assert of_range(ours) == near(np.array(theirs))
-    assert of_range([quantile(0.4, unit.frequency, wave)]) == near([quantile(0.4, unit.frequency, UNIT)])
+    assert of_range([quantile(0.4, unit.density, wave)]) == near([quantile(0.4, unit.density, UNIT)])
     for name in ("frequency", "low", "high", "std_error"):
         assert getattr(found, name).tolist() == getattr(unit, name).tolist()
     (mean, error), (unit_mean, unit_error) = unbiased_mean(COUNTS, wave), unbiased_mean(COUNTS, UNIT)

@@ -32,8 +32,8 @@ ABOUT = (
     "write the counts to Kafka; their counts were checked. Delay: single events, each alone in a window of "
     "2 s of its own collection, are given to our producer at set times beside a steady load of packs of "
     "1,000; an event is visible when a read_committed consumer has the first estimate of its window. A "
-    "pack that is not full waits for `pack_seconds`; then come checkpoint (0.5 s) and estimate (2 s). "
-    "Final estimates: from the end of window and grace (3 s)."
+    "pack that is not full waits for `pack_seconds`; then come an estimate, which rests in proportion to "
+    "what the last one took, and its transaction. Final estimates: from the end of window and grace (3 s)."
 )
 NOTES = (
     "Our worker checks CRC-32C, pack id, window and partition of every pack, stores counts, ids and position "

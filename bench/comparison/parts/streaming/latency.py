@@ -16,7 +16,7 @@ from bench.comparison.parts.streaming.visibility import Visibility, Window
 from bench.comparison.parts.streaming.workers import LOOK_SECONDS, MeasurementError, Worker, look, workers_of
 from deniable.config.file import Configuration
 from deniable.deploy.broker.child_processes import Child, spawn, stop
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 
 LOAD_REPORTS = 1000
@@ -50,15 +50,27 @@ class Delays(NamedTuple):
     broker_cores: float
 
 
-def measure(folder: Path, servers: str, broker: Child, load: float, seconds: float) -> Delays:
+def measure(
+    folder: Path,
+    servers: str,
+    broker: Child,
+    load: float,
+    seconds: float,
+    partitions: int = 4,
+    events_a_second: int = EVENTS_A_SECOND,
+) -> Delays:
     """Send events for some seconds, next to a load in reports/s.
+
+    Each event of a window has a collection of its own: as many collections a producer as events in 2 s.
 
     Raises
     ------
     MeasurementError if the worker does not keep up with the load, or a child process ends; DeliveryError if
     an event cannot be sent.
     """
-    configuration = configure(folder, servers, f"delay-{load:.0f}-", 1, RAPPOR_128 + _probes())
+    configuration = configure(
+        folder, servers, f"delay-{load:.0f}-", 1, RAPPOR_128 + _probes(events_a_second), partitions
+    )
     events = {letter: Visibility() for letter in PACK_SECONDS}
     with ExitStack() as stack:
         generator = stack.enter_context(_load(configuration, folder, load, seconds))
@@ -73,7 +85,7 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
         }
         _wait_for(configuration, worker, load)
         before = look([worker], broker)
-        _send(producers, events, seconds)
+        _send(producers, events, seconds, events_a_second)
         after, behind = look([worker], broker), _appended(configuration) - worker.counted()
         _wait_for_finals(events, generator)
     passed = after.seconds - before.seconds
@@ -86,16 +98,16 @@ def measure(folder: Path, servers: str, broker: Child, load: float, seconds: flo
     )
 
 
-def _name(letter: str, step: int) -> str:
+def _name(letter: str, step: int, events_a_second: int) -> str:
     """Return the collection for the event of this step; each has one event per window."""
-    return f"{letter}{step % (WINDOW_SECONDS * EVENTS_A_SECOND)}"
+    return f"{letter}{step % (WINDOW_SECONDS * events_a_second)}"
 
 
-def _probes() -> str:
+def _probes(events_a_second: int) -> str:
     return "".join(
-        PROBE.format(name=_name(letter, step), window=WINDOW_SECONDS, grace=GRACE_SECONDS)
+        PROBE.format(name=_name(letter, step, events_a_second), window=WINDOW_SECONDS, grace=GRACE_SECONDS)
         for letter in PACK_SECONDS
-        for step in range(WINDOW_SECONDS * EVENTS_A_SECOND)
+        for step in range(WINDOW_SECONDS * events_a_second)
     )
 
 
@@ -144,16 +156,19 @@ def _producer(configuration: Configuration, folder: Path, letter: str) -> Produc
     return Producer(dataclasses.replace(config, pack_seconds=PACK_SECONDS[letter]))
 
 
-def _send(producers: Mapping[str, Producer], events: Mapping[str, Visibility], seconds: float) -> None:
+def _send(
+    producers: Mapping[str, Producer], events: Mapping[str, Visibility], seconds: float, events_a_second: int
+) -> None:
     """Report events when they are due; the delay of a late one counts from when it was due."""
-    first = int(time.time() * EVENTS_A_SECOND) + 1
-    for step in range(first, first + round(seconds * EVENTS_A_SECOND)):
-        due = (step + 0.5) / EVENTS_A_SECOND
+    first = int(time.time() * events_a_second) + 1
+    for step in range(first, first + round(seconds * events_a_second)):
+        due = (step + 0.5) / events_a_second
         time.sleep(max(0.0, due - time.time()))
         start = int(due // WINDOW_SECONDS) * WINDOW_SECONDS
         for letter, producer in producers.items():
-            events[letter].note(Window(_name(letter, step), start), due)
-            producer.report(_name(letter, step), "A", None, at=due)
+            name = _name(letter, step, events_a_second)
+            events[letter].note(Window(name, start), due)
+            producer.report(name, "A", None, at=due)
 
 
 def _wait_for_finals(events: Mapping[str, Visibility], generator: Child) -> None:
