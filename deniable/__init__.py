@@ -172,7 +172,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *PLACES})
 
 
-def open_producer(path: "str | Path") -> "Producer":
+def open_producer(path: "str | Path", *, console: bool = False) -> "Producer":
     """Open a producer for all collections of a collection file. A context manager: leaving it closes.
 
     The folder of secret, budgets and outbox is created beside the file when it is missing. Kafka, or the
@@ -181,6 +181,8 @@ def open_producer(path: "str | Path") -> "Producer":
     Parameters
     ----------
     path : of the collection file, such as `deniable.yaml`.
+    console : True to print what would leave on stdout, a JSON line for each pack, and send nothing; with a
+        secret and budgets that end with the producer, while those of the file stay as they are.
 
     Raises
     ------
@@ -188,7 +190,11 @@ def open_producer(path: "str | Path") -> "Producer":
     SecretError, StoreError, SecurityError if the folder, the secret or a credential file cannot be used.
     """
     from deniable.config.file import load
-    from deniable.producers.from_file import producer_config
+    from deniable.producers.opening.from_file import producer_config
     from deniable.producers.producer import Producer
 
+    if console:
+        from deniable.producers.opening.console_producer import open_on_console
+
+        return open_on_console(load(path))
     return Producer(producer_config(load(path)))

@@ -3,7 +3,8 @@
 May import `cluster`, `config`, `estimators` and `protocol`. Begin with `producer.py`; to audit privacy read
 `randomization`, then `budget`.
 
-producer, config, from_file, errors   what an application sees
+producer, config, errors   what an application sees
+opening         the ways to open one: from a file, on the console, in a test
 responders      checked values to randomized reports, by mechanism
 randomization   the random source, permanent responses, the randomizers themselves
 budget          which reports a client may still send, and what it has spent

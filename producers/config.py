@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.security import Security
@@ -26,6 +27,7 @@ class ProducerConfig:
     allowances : one for each collection, with its budget and reports per window; names distinct.
     others : collections that are not reported to, but whose packs other producers may have left in data_dir:
         these are sent, and counted by name.
+    console : that packs are printed to, as JSON lines, instead of being sent; None: they are sent.
     edge : that reports go to over HTTP; None: they go to Kafka, and the next three must be given.
     bootstrap_servers : "host:port", or several with commas.
     topic : name of the topic `reports`, prefix included.
@@ -54,6 +56,7 @@ class ProducerConfig:
 
     allowances: tuple[Allowance, ...]
     others: tuple[Collection, ...] = ()
+    console: TextIO | None = None
     edge: EdgeAddress | None = None
     bootstrap_servers: str = ""
     topic: str = ""
@@ -76,7 +79,7 @@ class ProducerConfig:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"names of collections must be distinct, got {name} twice")
-        if self.edge is None:
+        if self.edge is None and self.console is None:
             _ = self.cluster  # checks the addresses
             if not self.topic:
                 raise ValueError("topic must be the name of the topic of reports, got ''")
@@ -99,11 +102,15 @@ class ProducerConfig:
     @property
     def receiver(self) -> str:
         """Who takes the reports, in words."""
+        if self.console is not None:
+            return "the console"
         return "Kafka" if self.edge is None else "the edge"
 
     @property
     def destination(self) -> str:
-        """Address that the reports go to: of an edge, or of brokers."""
+        """Address that the reports go to: of an edge, or of brokers; in words, if they are printed."""
+        if self.console is not None:
+            return self.receiver
         return self.bootstrap_servers if self.edge is None else self.edge.url
 
     @property

@@ -7,6 +7,12 @@ class DeliveryError(DeniableError, RuntimeError):
     """The broker cannot be used, or has not acknowledged every report."""
 
 
+def newly_dropped(before: int, now: int) -> list[str]:
+    """Return the reason for a DeliveryError if more reports were dropped than at the last flush."""
+    lost = "1 report was" if now - before == 1 else f"{now - before} reports were"
+    return [f"{lost} dropped since the last flush"] if now > before else []
+
+
 class HopelessError(DeliveryError):
     """The broker cannot be used, and waiting will not help."""
 

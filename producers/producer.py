@@ -5,21 +5,29 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
 from deniable.producers.concurrency import fork_hooks
 from deniable.producers.concurrency.clock import Clock
 from deniable.producers.concurrency.synchronization import TimeBudget
 from deniable.producers.config import ProducerConfig
-from deniable.producers.errors import ClosedError, DeliveryError
+from deniable.producers.errors import ClosedError, DeliveryError, newly_dropped
 from deniable.producers.metrics.counters import Counters, Receipt, ReportTotals
-from deniable.producers.pipeline.queueing.submission import FlushRequest
+from deniable.producers.pipeline.queueing.submission import FlushRequest, SeenReports
 from deniable.producers.pipeline.recording import process_end
 from deniable.producers.pipeline.recording.recorder import Recorder
 from deniable.producers.pipeline.recording.submissions import Randomization
 from deniable.producers.pipeline.report_pipeline import ReportPipeline
 from deniable.producers.randomization.randomness import Keystream
-from deniable.producers.responders.validation import Clients, EventTime, EventValue, Times, Values
+from deniable.producers.responders.validation import (
+    ABSENT,
+    Clients,
+    EventTime,
+    EventValue,
+    Times,
+    Values,
+    one_given,
+)
 from deniable.producers.storage.input_progress import InputProgress
 from deniable.producers.transport.agreement import Disagreement
 from deniable.protocol.secrets.secret import secret_of
@@ -69,7 +77,7 @@ class Producer:
         process_end.watch(self)
 
     def record(
-        self, collection: str, value: EventValue, client: str | None = None, at: EventTime = None
+        self, collection: str, value: EventValue, client: str | int | None = None, at: EventTime = None
     ) -> None:
         """Record one event: keep it in memory for a thread that reports it within milliseconds.
 
@@ -82,9 +90,10 @@ class Producer:
         Parameters
         ----------
         collection : name of one of the collections.
-        value : text; an integer for a k-RR collection without a list of values; a tuple or list of two texts
-            for a pair of fields; a set of text for k-hot RAPPOR; for `number` a number. A value that the
-            collection does not know is reported, too: see `report`.
+        value : text, a number, True, False, or None for a missing one; a tuple or list of two for a pair of
+            fields, a set of them for k-hot RAPPOR. `2`, `2.0` and `"2"` are one number where a number is
+            asked for, and the text `"2"` elsewhere: `protocol.notation`. A value that the collection does
+            not know is reported, too: see `report`.
         client : whose limits apply; None means that every event is from a different client, as in `report`.
         at : unix seconds of the event; None means now.
 
@@ -94,12 +103,20 @@ class Producer:
         """
         self._recorder.record(collection, value, client, at)
 
+    @overload
+    def report(self, collection: str, values: Values, clients: Clients, at: Times = None) -> Receipt: ...
+
+    @overload
+    def report(self, collection: str, values: Values, *, client: Clients, at: Times = None) -> Receipt: ...
+
     def report(
         self,
         collection: str,
         values: Values,
-        clients: Clients,
+        clients: Clients = ABSENT,
         at: Times = None,
+        *,
+        client: Clients = ABSENT,
     ) -> Receipt:
         """Randomize one value or many and store the reports. All are checked before the first is randomized.
 
@@ -109,14 +126,14 @@ class Producer:
         Parameters
         ----------
         collection : name of one of the collections.
-        values : one value, or a list, tuple or one-dimensional array: text; integers for a k-RR collection
-            without a list of values; tuples or lists of two texts for a pair of fields; sets of text for
-            k-hot RAPPOR; for `number` numbers. Values that the collection does not know are reported, too,
-            since refusing them would show something of them: a number beyond the range as the nearest end,
-            NaN as a random step. Texts may have any length; their UTF-8 is hashed or looked up whole.
-        clients : text, the client of each value, whose limits apply. None means that every value is from a
-            different client: then only the cost of one report is limited. A client keeps one cohort and, if
-            the collection memoizes, one permanent response to each value.
+        values : one value as for `record`, or a list, tuple or one-dimensional array of them. Values that the
+            collection does not know are reported, too, since refusing them would show something of them: for
+            `number`, one beyond the range as the nearest end, what is none as a random step. Texts may have
+            any length; their UTF-8 is hashed or looked up whole.
+        clients, client : one of the two must be given, and means the same: text or integer, the client of
+            each value, whose limits apply. None means that every value is from a different client: then only
+            the cost of one report is limited. A client keeps one cohort and, if the collection memoizes, one
+            permanent response to each value.
         at : unix seconds of the events, one number or one for each; None means now. Only the window is sent.
             A report counts if the log appends it at most grace_seconds after the end of its window, and at
             most 300 s before its start. Reports that miss that by more than 300 s by this machine's clock
@@ -129,7 +146,7 @@ class Producer:
         ValueError if values, clients or times have the wrong type, number or range, or a client is empty;
         ClosedError, a RuntimeError, after `close`; DeliveryError if the storing thread has died.
         """
-        return self._report(collection, values, clients, at)
+        return self._report(collection, values, one_given(clients, client), at)
 
     def _report(
         self,
@@ -138,6 +155,7 @@ class Producer:
         clients: Clients,
         at: Times = None,
         progress: tuple[str, InputProgress] | None = None,
+        seen: SeenReports | None = None,
     ) -> Receipt:
         """Like `report`; with `progress`, reports and place in the input are stored or dropped together."""
         pipeline = self._running()
@@ -145,7 +163,9 @@ class Producer:
         time_left = TimeBudget(self._config.block_milliseconds / 1000)
         pending = []
         for submission in (
-            [single] if single else self._randomization.submissions(collection, values, clients, at, progress)
+            [single]
+            if single
+            else self._randomization.submissions(collection, values, clients, at, progress, seen)
         ):
             pending.append(submission.pending_receipt)
             with time_left:
@@ -230,17 +250,20 @@ class Producer:
         """Return why reports are not counted; empty if nothing is known to be wrong.
 
         Packs wait, and none was acknowledged for 20 s: they are kept, and the application need not do
-        anything. Or the store cannot be written, and reports are dropped. Or the workers count a collection
+        anything. Or the store takes no reports. Or the workers count a collection
         with other parameters: its reports are rejected, until the collection file is theirs.
         """
         reasons = [str(each) for each in self._differing().values()]
         if (away := self._pipeline.away) is not None:
             reasons.append(f"clients cannot be charged: {away}")
         if trouble := self._pipeline.store_trouble:
-            reasons.append(f"reports are dropped: {trouble}")
+            reasons.append(f"the store takes no reports: {trouble}")
         if self._totals.standstill_seconds() <= self._config.timing.stall:
             return reasons
-        reason = self._pipeline.trouble or f"nothing was acknowledged for {self._config.timing.stall:.0f} s"
+        config = self._config
+        reason = self._pipeline.trouble or (
+            f"{config.receiver} at {config.destination} acknowledged nothing for {config.timing.stall:.0f} s"
+        )
         packs = self._totals.sendable()
         waiting = f"{'1 pack waits' if packs == 1 else f'{packs} packs wait'} in the outbox: {reason}"
         return [waiting, *reasons]
@@ -327,7 +350,7 @@ class Producer:
             wrong.append(reason)
         counters = self._totals.counters()
         packs = counters.backlog.packs - counters.unsendable
-        if wrong and packs > 0:
+        if wrong and packs > 0 and self._config.console is None:
             kept = "1 pack is" if packs == 1 else f"{packs} packs are"
             wrong.append(f"{kept} kept in {self._config.data_dir} and will be sent {sent}")
         return wrong
@@ -336,8 +359,7 @@ class Producer:
         # Two simultaneous flushes may both report a drop; none is missed.
         before, now = self._dropped_reported, self._totals.dropped()
         self._dropped_reported = now
-        lost = "1 report was" if now - before == 1 else f"{now - before} reports were"
-        return [f"{lost} dropped since the last flush"] if now > before else []
+        return newly_dropped(before, now)
 
 
 def _raise(wrong: list[str]) -> None:

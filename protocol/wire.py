@@ -235,6 +235,14 @@ def buckets(pack: Pack) -> NDArray[np.unsignedinteger]:
     return np.frombuffer(pack.payload, bucket_dtype(pack.width))
 
 
+def shown_reports(pack: Pack) -> list[int | str]:
+    """Return the randomized reports for people: buckets, or the hexadecimal bits of each."""
+    if pack.mechanism == RAPPOR_NUMBER:
+        return [row.tobytes().hex() for row in bit_rows(pack)]
+    found: list[int | str] = buckets(pack).tolist()
+    return found
+
+
 def bit_rows(pack: Pack) -> NDArray[np.uint8]:
     """Return the rows of a RAPPOR pack: uint8 (n, bits // 8), bit 0 lowest, a view."""
     return np.frombuffer(pack.payload, np.uint8).reshape(pack.reports, pack.width // 8)

@@ -186,5 +186,5 @@ def cause(error: BaseException) -> str:
         case kafka_errors.TopicAuthorizationFailedError():
             return "not authorized: an edge needs Write and Describe on the topic uploads"
         case kafka_errors.AuthenticationFailedError() | kafka_errors.SaslAuthenticationFailed():
-            return "authentication failed, the password is wrong or the user unknown"
+            return "authentication failed; deniable doctor says why"
     return described(error)

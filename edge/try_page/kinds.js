@@ -38,7 +38,7 @@ const ofPairs = ({ values, fields }, { second_k }) => ({
 
 const KINDS = {
   "k-rr": (entry, { k }) => ({
-    ...(entry.values.length ? listed(entry) : { choices: null, valueOf: (text) => Math.trunc(Number(text)) || 0 }),
+    ...(entry.values.length ? listed(entry) : { choices: null, valueOf: String }),
     examples: ["0"], inputMode: "numeric", rows: k,
     labelOf: (bucket) => entry.values.length ? entry.values[bucket] ?? ANOTHER : entry.other && bucket === k - 1 ? ANOTHER : String(bucket),
     compared: (own, seen) => (k <= SHOWN_VALUES ? upTo(k) : [...new Set([own, seen, ...upTo(SHOWN_VALUES)])].slice(0, SHOWN_VALUES)),
@@ -61,7 +61,7 @@ const KINDS = {
     const labelOf = (cell) => `${edge(cell)} to ${edge(cell + 1)}`;
     const near = 2 * half_width + 1;
     return {
-      choices: null, valueOf: Number, examples: [edge(half_width + steps / 2)], inputMode: "decimal", rows, labelOf, isOrdered: true,
+      choices: null, valueOf: String, examples: [edge(half_width + steps / 2)], inputMode: "decimal", rows, labelOf, isOrdered: true,
       compared: (own, seen) => {
         const spread = upTo(SHOWN_VALUES - 2).map((i) => half_width + Math.floor(((i + 0.5) * steps) / (SHOWN_VALUES - 2)));
         const inside = Math.min(Math.max(seen, half_width), half_width + steps - 1);

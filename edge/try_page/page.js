@@ -74,7 +74,7 @@ async function begin() {
 /** Show the fields of another collection. */
 function choose() {
   const entry = entries[byId("collection").selectedIndex], kind = kindOf(entry, examples[entry.name]);
-  const [, , , , parameters, responder] = entry.read._mechanism;
+  const [, , parameters, responder] = entry.read._mechanism;
   present = { entry, kind, randomize: responder(memoryOf(secret, "device", entry.name, parameters)) };
   byId("listed").hidden = !kind.choices;
   byId("typed").hidden = Boolean(kind.choices);

@@ -29,8 +29,10 @@ export type Mechanisms = (entry: any) => unknown;
 /** Epsilon for ever, or in each period. */
 export type MaxBudget = number | { epsilon: number; periodSeconds: number };
 
-/** Text, an integer or a number; two texts for a pair of fields; several texts for k-hot RAPPOR. */
-export type Value = string | number | bigint | readonly string[] | ReadonlySet<string>;
+/** One; two for a pair of fields; several for k-hot RAPPOR. */
+export type Value = One | readonly One[] | ReadonlySet<One>;
+/** null and undefined are missing; docs/producing.md says which value each means. */
+export type One = string | number | bigint | boolean | null | undefined;
 
 /** One record, changed atomically. */
 export interface Storage {
@@ -56,12 +58,16 @@ export interface Client {
    * Randomize a value and store the report, which is sent later.
    *
    * Throws DeniableError, whose reason is type (of the value), unknown_collection, unsupported, epsilon, budget,
-   * signature, revision, unreachable or storage.
+   * signature, revision, origin, unreachable or storage.
    */
   report(collection: string, value: Value): Promise<Outcome>;
-  /** Send everything that waits, now, but not before a pause that the edge asked for; how many uploads still wait. */
+  /** Send everything that waits, now, but not before a pause that the edge asked for; after at most 30 s, how many uploads still wait. */
   flush(): Promise<number>;
-  /** Delete everything, in other tabs too, and remember only that the person opted out. */
+  /**
+   * Delete everything, in other tabs too, and remember only that the person opted out.
+   *
+   * Throws DeniableError, whose reason is storage, if that cannot be stored: then it holds for this client alone.
+   */
   optOut(): Promise<void>;
   /** Take part again, as a new device. */
   optIn(): Promise<void>;
@@ -70,12 +76,13 @@ export interface Client {
   close(): void;
 }
 
-/** Throws DeniableError, whose reason is option, if `edge` is no address that may be used. */
+/** Throws DeniableError, whose reason is option, if an option is missing or out of its range. */
 export function open(options: Options): Promise<Client>;
 
 /** A storage that ends with the page or process: permanent responses and budgets end with it too. */
 export function memoryStorage(state?: object): Storage;
 
 export class DeniableError extends Error {
+  readonly name: "DeniableError";
   readonly reason: string;
 }

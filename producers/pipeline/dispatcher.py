@@ -16,6 +16,7 @@ from deniable.producers.transport.sender import Delivery
 from deniable.protocol.wire import MAX_RECORD_BYTES
 
 if TYPE_CHECKING:
+    from deniable.producers.transport.console import ConsoleDelivery
     from deniable.producers.transport.edge.delivery import EdgeDelivery
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Dispatch:
 
     def __init__(
         self,
-        delivery: "Delivery | EdgeDelivery",
+        delivery: "Delivery | EdgeDelivery | ConsoleDelivery",
         destination: Destination,
         collections: Mapping[int, Collection],
         totals: ReportTotals,

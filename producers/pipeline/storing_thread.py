@@ -1,8 +1,8 @@
 """The one thread that stores and sends what callers submit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from deniable.producers.pipeline.transactions import StoreTransactions
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.storage.store import BusyError
 from deniable.producers.transport.agreement import Agreement
+from deniable.producers.transport.reachability import explained
 from deniable.producers.transport.sender import Delivery
 from deniable.protocol.secrets.secret import Secret
 
 if TYPE_CHECKING:
     from deniable.producers.transport.connection import Connection
+    from deniable.producers.transport.console import ConsoleDelivery
     from deniable.producers.transport.edge.agreement import EdgeAgreement
     from deniable.producers.transport.edge.delivery import EdgeDelivery
 
@@ -72,9 +74,12 @@ class StoringThread:
         self._thread = QueueThread("storing", self, clock, randomization.joined)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         self.agreement: Agreement | EdgeAgreement
-        self._delivery: Delivery | EdgeDelivery
+        self._delivery: Delivery | EdgeDelivery | ConsoleDelivery
         destination: Destination
-        if config.edge is None:
+        if config.console is not None:
+            destination, self.agreement = ToKafka(1), Agreement((), None)
+            self._delivery = self._to_console(config.console, collections)
+        elif config.edge is None:
             destination, self.agreement, self._delivery = self._to_kafka(config, collections.values(), totals)
         else:
             destination, self.agreement, self._delivery = self._to_edge(
@@ -86,6 +91,12 @@ class StoringThread:
         self._transactions = StoreTransactions(
             config, self._handle, words, clock, totals, dispatch, destination
         )
+
+    def _to_console(self, stream: TextIO, collections: Mapping[int, Collection]) -> "ConsoleDelivery":
+        # Imported here, as is what an edge needs: most producers send to Kafka.
+        from deniable.producers.transport.console import ConsoleDelivery
+
+        return ConsoleDelivery(stream, collections, self._thread.wake)
 
     def _to_kafka(
         self, config: ProducerConfig, collections: Iterable[Collection], totals: ReportTotals
@@ -99,6 +110,7 @@ class StoringThread:
             totals.sendable,
             config.timing,
             agreement,
+            partial(explained, config.cluster),
         )
         return ToKafka(config.partitions), agreement, delivery
 
@@ -109,7 +121,6 @@ class StoringThread:
         collections: Iterable[Collection],
         totals: ReportTotals,
     ) -> "tuple[ToEdge, EdgeAgreement, EdgeDelivery]":
-        # Imported here: most producers send to Kafka and need no HTTP.
         from deniable.producers.transport.edge.agreement import EdgeAgreement
         from deniable.producers.transport.edge.connection import EdgeConnection
         from deniable.producers.transport.edge.delivery import EdgeDelivery

@@ -225,6 +225,8 @@ class StoreTransactions:
         for each in stored:
             receipt = Receipt(stored=len(each.rows), refused=sum(each.refused.values()))
             self._totals.settled(each.collection, receipt.stored, each.refused)
+            if each.seen is not None:
+                each.seen(each.rows)
             each.pending_receipt.settle(receipt, each.calls)
         for submission in submissions[len(stored) :]:
             self.drop(submission, "the outbox is full")
@@ -268,5 +270,5 @@ class StoreTransactions:
 
     def _log_trouble(self, trouble: str) -> None:
         if trouble != self.trouble:
-            _log.error("the store failed, submitted reports are dropped: %s", trouble)
+            _log.error("the store takes no reports: %s", trouble)
         self.trouble = trouble

@@ -1,7 +1,5 @@
 """Map true values to bucket numbers, for k-RR, longitudinal k-RR and RAPPOR without hashing."""
 
-from itertools import repeat
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +7,7 @@ from deniable.estimators.collection import Collection
 from deniable.producers.concurrency.synchronization import AtomicSum
 from deniable.producers.randomization.randomness import Words, below
 from deniable.producers.responders.validation import integers, texts
-
-UNKNOWN = -1
+from deniable.protocol.notation import UNKNOWN, ListedTexts
 
 
 class Buckets:
@@ -34,7 +31,8 @@ class Buckets:
         self._size = size
         self._known = size - collection.other
         self._other = collection.other
-        self._index = {value: index for index, value in enumerate(collection.values)}
+        self._listed = ListedTexts(collection.values)
+        self._takes_integers = not collection.values
         self._unknown = AtomicSum()
         self.meaning: tuple[str | int, ...] = (size, collection.other, *collection.values)
 
@@ -48,13 +46,13 @@ class Buckets:
 
         Parameters
         ----------
-        values : one value or many: text if the collection lists its values, else integers of any size.
+        values : one value or many.
 
         Raises
         ------
-        TypeError if a value has another type.
+        TypeError if one is of a type that no value has.
         """
-        if self._index:
+        if not self._takes_integers:
             return self.find_texts(texts(self._what, values))
         numbers = integers(self._what, values)
         # A negative number wraps to 2^63 or more.
@@ -63,7 +61,7 @@ class Buckets:
 
     def find_texts(self, values: list[str]) -> NDArray[np.int64]:
         """Like `find`, for values known to be text."""
-        return np.fromiter(map(self._index.get, values, repeat(UNKNOWN)), np.int64, len(values))
+        return self._listed.find_all(values)
 
     def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count unknown values, and give them the bucket `other` if there is one; else they stay UNKNOWN."""

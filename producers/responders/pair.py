@@ -13,9 +13,10 @@ from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.producers.randomization.randomizers import randomize_pair
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.responders.batch import Batch, Responses, chunks
-from deniable.producers.responders.buckets import UNKNOWN, Buckets
+from deniable.producers.responders.buckets import Buckets
 from deniable.producers.responders.rappor import HotResponder
-from deniable.producers.responders.validation import MISSING_TEXT, clients_of, has_list, is_missing, texts
+from deniable.producers.responders.validation import clients_of, has_list, texts
+from deniable.protocol.notation import UNKNOWN, is_missing, is_value, text_of
 from deniable.protocol.secrets.secret import Secret
 from deniable.protocol.wire import bucket_dtype
 
@@ -23,13 +24,13 @@ NUMBER_BYTES = 16  # of the two numbers of a pair
 
 
 def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[str]]:
-    """Return values that are pairs of texts, as the first texts and the second ones.
+    """Return values that are pairs, as the texts of the first and of the second ones.
 
     Parameters
     ----------
     collection : a pair of fields.
-    given : one tuple or list of two texts, or a list, tuple or one-dimensional array of such; a missing pair,
-        or a missing text, is unknown.
+    given : one tuple or list of two values, or a list, tuple or one-dimensional array of such; a missing
+        pair, or a missing value, is unknown.
 
     Raises
     ------
@@ -51,20 +52,19 @@ def text_pairs(collection: Collection, given: object) -> tuple[list[str], list[s
     try:
         return texts("", firsts), texts("", seconds)
     except TypeError:
-        raise no_pair(collection, next(pair for pair in listed if not _are_texts(pair)), several) from None
+        raise no_pair(collection, next(pair for pair in listed if not _are_values(pair)), several) from None
 
 
 def text_pair(collection: Collection, value: object) -> tuple[str, str]:
-    """Return one pair of texts as a tuple of type `str` itself; TypeError as `no_pair` says if it is none."""
+    """Return the texts of one pair, of type `str` itself; TypeError as `no_pair` says if it is none."""
     pair = tuple(value) if isinstance(value, tuple | list) else (None, None) if is_missing(value) else ()
-    if len(pair) != 2 or not _are_texts(pair):
+    if len(pair) != 2 or not _are_values(pair):
         raise no_pair(collection, value)
-    first, second = (MISSING_TEXT if is_missing(item) else str.__str__(item) for item in pair)
-    return first, second
+    return text_of(pair[0]), text_of(pair[1])
 
 
 def no_pair(collection: Collection, given: object, several: str = "") -> TypeError:
-    """Return the error of what is no pair of texts: both fields, the types given, and what would be one.
+    """Return the error of what is no pair: both fields, the types given, and what would be one.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def no_pair(collection: Collection, given: object, several: str = "") -> TypeErr
         kind += f" of {' and '.join(kinds)}" if len(kinds) == 2 else f" of {len(kinds)}"
     names = ", ".join(field.name for field in collection.fields)
     return TypeError(
-        f"a value of {collection.name} must be a tuple or list of two texts, ({names}), got {kind}; "
+        f"a value of {collection.name} must be a tuple or list of two values, ({names}), got {kind}; "
         f"for example {example_pair(collection)}{several}"
     )
 
@@ -89,14 +89,14 @@ def example_pair(collection: Collection) -> tuple[str, ...]:
 
 
 def _is_one_pair(given: object) -> bool:
-    """Whether it is meant as one pair: several contain no text themselves, nor a missing one, but pairs."""
+    """Whether it is meant as one pair: several contain no value themselves, but pairs."""
     if not isinstance(given, tuple | list) or any(isinstance(item, tuple | list) for item in given[:2]):
         return False
-    return any(isinstance(item, str) or is_missing(item) for item in given[:2])
+    return any(map(is_value, given[:2]))
 
 
-def _are_texts(items: Iterable[object]) -> bool:
-    return all(isinstance(item, str) or is_missing(item) for item in items)
+def _are_values(items: Iterable[object]) -> bool:
+    return all(map(is_value, items))
 
 
 class FieldBuckets:

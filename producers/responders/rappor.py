@@ -14,8 +14,9 @@ from deniable.producers.randomization.permanent_responses import Blocks, Memory
 from deniable.producers.randomization.randomizers import at_most, instantaneous, permanent
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.responders.batch import Batch, Responses, chunks
-from deniable.producers.responders.buckets import UNKNOWN, Buckets
+from deniable.producers.responders.buckets import Buckets
 from deniable.producers.responders.validation import clients_of, different_texts, text_sets, texts
+from deniable.protocol.notation import UNKNOWN
 from deniable.protocol.secrets.aes import BLOCK_BYTES
 from deniable.protocol.secrets.secret import Secret
 
@@ -103,7 +104,7 @@ class HotResponder:
         return self._buckets.unknown
 
     def prepare(self, values: object, clients: object) -> Batch:
-        """Check values as in Responder; a value of k-hot is a set, list or tuple of text."""
+        """Check values as in Responder; a value of k-hot is a set, list or tuple."""
         if self._mechanism.hot == 1:
             members = texts(self._what, values)
             sizes = np.ones(len(members), np.int64)

@@ -1,22 +1,20 @@
 """Check the one value of a call that records an event, and its client and time, in less than a microsecond.
 
-As in `validation`, only types are checked, missing values are unknown ones, and no message contains a value,
-a client or a time.
+As in `validation`, only types are checked, and no message contains a value, a client or a time.
 """
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.krr import KRR
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.producers.responders.pair import text_pair
-from deniable.producers.responders.validation import MISSING_TEXT, is_missing, is_number, nearest_float, whole
+from deniable.protocol.notation import MISSING_TEXT, integer_of, is_missing, is_value, number_of, text_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class _Unchecked:
 
 
 def value_rule(collection: Collection) -> ValueRule:
-    """Return the rule for values of a collection: text, an integer, a number, a pair or a set of text."""
+    """Return the rule for values of a collection: a text, an integer, a number, a pair or a set of texts."""
     what = f"a value of {collection.name}"
     mechanism = collection.mechanism
     if isinstance(mechanism, HotRappor) and mechanism.hot > 1:
@@ -46,49 +44,24 @@ def value_rule(collection: Collection) -> ValueRule:
     if collection.fields:
         return ValueRule(_Unchecked, lambda value: text_pair(collection, value))
     if isinstance(mechanism, SquareWave):
-        return ValueRule(float, lambda value: number(what, value))
-    if isinstance(mechanism, KRR | LongitudinalKRR) and not collection.values:
-        return ValueRule(int, lambda value: _integer(what, value))
-    return ValueRule(str, lambda value: _value_text(what, value))
+        return ValueRule(float, partial(_checked, what, number_of))
+    if collection.takes_integers:
+        return ValueRule(int, partial(_checked, what, integer_of))
+    return ValueRule(str, partial(_checked, what, text_of))
 
 
-def text(what: str, value: object) -> str:
-    """Return a text as one of type `str` itself; TypeError if it is none."""
-    if not isinstance(value, str):
-        raise TypeError(
-            f"{what} must be text, got {type(value).__name__}; quote or convert numbers: '9', str(9)"
-        )
-    return str.__str__(value)
+def _checked(what: str, read: Callable[[object], object], value: object) -> object:
+    if not is_value(value):
+        raise TypeError(f"{what} must be text, a number, True, False or None, got {type(value).__name__}")
+    return read(value)
 
 
-def _value_text(what: str, value: object) -> str:
-    return MISSING_TEXT if is_missing(value) else text(what, value)
-
-
-def _integer(what: str, value: object) -> int:
-    if not (is_number(value) or is_missing(value)):
-        raise TypeError(f"{what} must be an integer, got {type(value).__name__}; convert it: int('9')")
-    return whole(value)
-
-
-def number(what: str, value: object) -> float:
-    """Return a number as one of type `float` itself, infinite beyond its range, NaN if it is missing.
-
-    Raises
-    ------
-    TypeError if it is no number.
-    """
-    if not (is_number(value) or is_missing(value)):
-        raise TypeError(f"{what} must be a number, got {type(value).__name__}; convert it: float('9')")
-    return nearest_float(value)
-
-
-def _text_set(what: str, value: object) -> tuple[str, ...]:
+def _text_set(what: str, value: object) -> tuple[object, ...]:
     if is_missing(value):
         return (MISSING_TEXT,)
     if not isinstance(value, AbstractSet | list | tuple):
-        raise TypeError(f"{what} must be a set, list or tuple of text, got {type(value).__name__}")
-    return tuple(_value_text(f"each item of {what}", item) for item in tuple(value))
+        raise TypeError(f"{what} must be a set, list or tuple, got {type(value).__name__}")
+    return tuple(_checked(f"each item of {what}", text_of, item) for item in tuple(value))
 
 
 def unix_seconds(at: object) -> float:

@@ -1,11 +1,9 @@
 """Validate the arguments of a report before anything is randomized.
 
-Checks concern types and numbers of items; which value it is is never a reason to refuse one. A missing value,
-such as None, NaN or pandas' NA in a column, is one that the collection does not know. No message contains a
-value, a client or a time.
+Checks concern types and numbers of items; which value it is is never a reason to refuse one. What a value
+means is decided by `protocol.notation`. No message contains a value, a client or a time.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -15,82 +13,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimators.mechanisms.hashing.distinct_texts import numbered
+from deniable.protocol.notation import (
+    MISSING_TEXT,
+    integer_of,
+    is_missing,
+    is_number,
+    is_value,
+    number_of,
+    text_of,
+)
 from deniable.protocol.wire import MAX_WINDOW_START
 
-#: One value: text, a number, or a set of text.
-EventValue: TypeAlias = str | float | np.integer | np.floating | AbstractSet[str] | Sequence[str] | None
+#: One value: text, a number, a truth value, or a set or pair of them.
+EventValue: TypeAlias = (
+    str | float | np.integer | np.floating | np.bool_ | AbstractSet[Any] | Sequence[Any] | None
+)
 #: Unix seconds of one event; None for now.
 EventTime: TypeAlias = float | np.integer | np.floating | None
-#: One value, or several: text, numbers, or sets of text.
-Values: TypeAlias = (
-    str
-    | float
-    | np.integer
-    | np.floating
-    | AbstractSet[str]
-    | Sequence[str]
-    | Sequence[float]
-    | Sequence[AbstractSet[str]]
-    | Sequence[Sequence[str]]
-    | NDArray[np.str_]
-    | NDArray[np.integer]
-    | NDArray[np.floating]
-    | NDArray[np.object_]
+#: One value, or several.
+Values: TypeAlias = EventValue | NDArray[np.generic]
+#: The client of each value, text or an integer; None if each value is from a different client.
+Clients: TypeAlias = (
+    str | int | Sequence[str | int] | NDArray[np.str_] | NDArray[np.integer] | NDArray[np.object_] | None
 )
-#: The client of each value; None if each value is from a different client.
-Clients: TypeAlias = str | Sequence[str] | NDArray[np.str_] | NDArray[np.object_] | None
 #: Unix seconds of the events, one number or one for each; None for now.
 Times: TypeAlias = (
     float | np.integer | np.floating | Sequence[float] | NDArray[np.integer] | NDArray[np.floating] | None
 )
-
-MISSING_TEXT = "\ufffd"  # stands for a missing text
-MISSING_INTEGER = -1  # stands for a missing integer, and for a number that is none; no collection lists it
+ABSENT = cast("Clients", object())  # stands for an argument that was not given
 
 
-def is_missing(item: object) -> bool:
-    """Whether this stands for a missing value: None, NaN, numpy's masked, pandas' NA and NaT."""
-    if item is None:
-        return True
-    if isinstance(item, float | np.floating):
-        return bool(item != item)
-    return type(item).__name__ in ("NAType", "NaTType", "MaskedConstant")
+def one_given(clients: Clients, client: Clients) -> Clients:
+    """Return the one that is not ABSENT; TypeError unless it is one."""
+    given = [each for each in (clients, client) if each is not ABSENT]
+    if len(given) != 1:
+        what = "both" if given else "neither"
+        raise TypeError(
+            f"report takes clients= or client=, got {what}; None: each value is from a different client"
+        )
+    return given[0]
 
 
 def texts(what: str, given: object) -> list[str]:
-    """Return texts, given as one or a list, tuple or one-dimensional array of them; missing ones are unknown.
+    """Return the texts of one value, or of a list, tuple or one-dimensional array of them.
 
     Raises
     ------
-    TypeError if it is or contains anything else; it names `what` and the type.
+    TypeError if it is or contains what is no value; it names `what` and the type.
     """
-    if isinstance(given, str):
-        return [given]
-    listed = [given] if is_missing(given) else _listed(what, given, "text", "text")
-    return _as_texts(what, listed)
+    return _as_texts(what, _values(what, given))
 
 
 def different_texts(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     """Like `texts`, but return each distinct text once, and the index of each, int64 (n,)."""
-    if isinstance(given, list | str):
-        listed: list[Any] = [given] if isinstance(given, str) else list(given)
-    else:
-        listed = texts(what, given)
-    try:
+    listed = _values(what, given)
+    with suppress(TypeError):  # one is no text, or has no hash
         different, number = numbered(listed)
-        _check_texts(what, different)
-    except TypeError:  # one is missing, or no text
-        different, number = numbered(_as_texts(what, listed))
-    return different, number
+        "".join(different)
+        return different, number
+    return numbered(_as_texts(what, listed))
 
 
 def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
-    """Return values that are sets of texts, as all texts joined and the number of texts of each value.
+    """Return values that are sets, as the texts of all joined and the number of texts of each value.
 
     Parameters
     ----------
     what : name of the values.
-    given : one set, or a list, tuple or one-dimensional array of sets, lists or tuples of text. A single text
+    given : one set, or a list, tuple or one-dimensional array of sets, lists or tuples. A single text
         is refused: ["AA", "B6"] could be one value or two.
 
     Returns
@@ -104,101 +94,74 @@ def text_sets(what: str, given: object) -> tuple[list[str], NDArray[np.int64]]:
     listed: list[Any] = (
         [given]
         if isinstance(given, set | frozenset) or is_missing(given)
-        else _listed(what, given, "a set of text", "such sets")
+        else _listed(what, given, "a set of values", "such sets")
     )
     listed = [(MISSING_TEXT,) if is_missing(item) else item for item in listed]
     strange = [item for item in listed if not isinstance(item, set | frozenset | list | tuple)]
     if strange:
         got = _types(strange)
         raise TypeError(
-            f"{what} must be sets, lists or tuples of text, got {got}; a value of two texts is [['AA', 'B6']]"
+            f"{what} must be sets, lists or tuples, got {got}; a value of two texts is [['AA', 'B6']]"
         )
     members = _as_texts(what, [member for item in listed for member in item])
     return members, np.fromiter(map(len, listed), np.int64, len(listed))
 
 
 def _as_texts(what: str, items: list[Any]) -> list[str]:
-    """Return the items with a text for each missing one; TypeError as `_check_texts` says."""
+    """Return the text of each item; TypeError as `_check` says."""
     with suppress(TypeError):
-        _check_texts(what, items)
-        return items
-    items = [MISSING_TEXT if is_missing(item) else item for item in items]
-    _check_texts(what, items)
-    return items
-
-
-def _check_texts(what: str, items: list[Any]) -> None:
-    try:
         "".join(items)  # accepts only text, and is many times faster than a loop
-    except TypeError:
-        got = _types(item for item in items if not isinstance(item, str))
-        raise TypeError(f"{what} must be text, got {got}; quote or convert numbers: '9', str(9)") from None
+        return items
+    _check(what, items)
+    return [text_of(item) for item in items]
+
+
+def _check(what: str, items: Iterable[object]) -> None:
+    """Raise TypeError if an item is no value, with the types of those that are none."""
+    if got := _types(item for item in items if not is_value(item)):
+        raise TypeError(f"{what} must be text, numbers, True, False or None, got {got}")
 
 
 def integers(what: str, given: object) -> NDArray[np.integer]:
-    """Return integers, given as one or a list, tuple or one-dimensional array of numbers, as an array (n,).
+    """Return the integers of one value, or of a list, tuple or one-dimensional array of them, as (n,).
 
-    A float is the integer that equals it: a column of integers is one of floats once a value is missing. One
-    without such an integer, and a missing one, becomes MISSING_INTEGER. Integers beyond int64 become the
-    nearest int64, unless given as an array.
+    What is no integer becomes MISSING_INTEGER. Integers beyond int64 become the nearest int64, unless given
+    as an array.
 
     Raises
     ------
-    TypeError if it is or contains anything else, bool included; it names `what` and the type.
+    TypeError if it is or contains what is no value; it names `what` and the type.
     """
     if _is_array(given, "iu"):
         return given
-    is_one = is_number(given) or is_missing(given)
-    listed: list[Any] = [given] if is_one else _listed(what, given, "an integer", "integers")
+    listed = _values(what, given)
     if not set(map(type, listed)) <= {int}:
-        if not all(is_number(item) or is_missing(item) for item in listed):
-            got = _types(item for item in listed if not (is_number(item) or is_missing(item)))
-            raise TypeError(f"{what} must be integers, got {got}; convert them: int('9')")
-        listed = [whole(item) for item in listed]
+        _check(what, listed)
+        listed = [integer_of(item) for item in listed]
     try:
         return np.array(listed, np.int64)
     except OverflowError:
         return np.array([max(-(2**63), min(item, 2**63 - 1)) for item in listed], np.int64)
 
 
-def whole(item: Any) -> int:
-    """Return the integer that equals a number; MISSING_INTEGER if there is none, or the number is missing."""
-    if isinstance(item, int | np.integer):
-        return int(item)
-    return int(item) if not is_missing(item) and item.is_integer() else MISSING_INTEGER
-
-
 def numbers(what: str, given: object) -> NDArray[np.float64]:
-    """Return numbers, given as one or a list, tuple or one-dimensional array of them, as float64 (n,).
+    """Return the numbers of one value, or of a list, tuple or one-dimensional array of them, float64 (n,).
 
-    Numbers beyond the largest float become infinite, missing ones NaN.
+    Numbers beyond the largest float become infinite, what is none NaN.
 
     Raises
     ------
-    TypeError if it is or contains anything else, bool included; it names `what` and the type.
+    TypeError if it is or contains what is no value; it names `what` and the type.
     """
     if _is_array(given, "iuf"):
         with np.errstate(over="ignore"):  # a warning would depend on the value
             return given.astype(np.float64)
-    is_one = is_number(given) or is_missing(given)
-    listed: list[Any] = [given] if is_one else _listed(what, given, "a number", "numbers")
+    listed = _values(what, given)
     with suppress(OverflowError):
         if set(map(type, listed)) <= {int, float}:
             return np.array(listed, np.float64)
-    if not all(is_number(item) or is_missing(item) for item in listed):
-        got = _types(item for item in listed if not (is_number(item) or is_missing(item)))
-        raise TypeError(f"{what} must be numbers, got {got}; convert them: float('9')")
-    return np.array([nearest_float(item) for item in listed], np.float64)
-
-
-def nearest_float(item: Any) -> float:
-    """Return a number as a float, infinite beyond the largest; NaN if it is missing."""
-    if is_missing(item):
-        return math.nan
-    try:
-        return float.__float__(item) if isinstance(item, float) else float(item)
-    except OverflowError:
-        return math.inf if item > 0 else -math.inf
+    _check(what, listed)
+    return np.array([number_of(item) for item in listed], np.float64)
 
 
 def _is_array(given: object, kinds: str) -> TypeGuard[NDArray[Any]]:
@@ -206,6 +169,12 @@ def _is_array(given: object, kinds: str) -> TypeGuard[NDArray[Any]]:
     if not isinstance(given, np.ndarray) or hasattr(given, "mask"):  # numpy.ma need not be loaded
         return False
     return given.ndim == 1 and given.dtype.kind in kinds
+
+
+def _values(what: str, given: object) -> list[Any]:
+    if is_value(given):
+        return [given]
+    return _listed(what, given, "text, a number, True, False or None", "these")
 
 
 def _listed(what: str, given: object, one: str, several: str) -> list[Any]:
@@ -234,11 +203,6 @@ def has_list(given: object) -> bool:
     return not isinstance(given, np.generic) and callable(getattr(given, "tolist", None))
 
 
-def is_number(item: object) -> bool:
-    """Whether this is an integer or a float, of Python or numpy; a bool is none."""
-    return isinstance(item, float | int | np.integer | np.floating) and not isinstance(item, bool)
-
-
 def _types(strange: Iterable[object]) -> str:
     return ", ".join(sorted({type(item).__name__ for item in strange}))
 
@@ -248,19 +212,33 @@ def clients_of(given: object, count: int) -> list[str] | None:
 
     Raises
     ------
-    TypeError if a client is not text; ValueError if the numbers of clients and values differ, or if a client
-    is empty: all unknown clients would be one client, with one budget.
+    TypeError if a client is neither text nor an integer; ValueError if the numbers of clients and values
+    differ, or if a client is empty: all unknown clients would be one client, with one budget.
     """
     if given is None:
         return None
-    clients = [given] if isinstance(given, str) else _listed("clients", given, "text", "text")
-    _check_texts("clients", clients)
+    clients = [given] if is_value(given) else _listed("clients", given, "text or an integer", "these")
+    clients = _as_clients(clients)
     if len(clients) != count:
         values = "1 value" if count == 1 else f"{count} values"
         raise ValueError(f"clients must be one for each value, got {len(clients)} for {values}")
     if not all(clients):
         raise ValueError(f"clients must not be empty, got an empty one at index {clients.index('')}")
     return clients
+
+
+def _as_clients(clients: list[Any]) -> list[str]:
+    with suppress(TypeError):
+        "".join(clients)
+        return clients
+    return [client_text("clients", client) for client in clients]
+
+
+def client_text(what: str, client: object) -> str:
+    """Return the text of a client's id; TypeError if it is neither text nor an integer."""
+    if not isinstance(client, str) and not (is_number(client) and number_of(client).is_integer()):
+        raise TypeError(f"{what} must be text or an integer, got {type(client).__name__}")
+    return text_of(client)
 
 
 def window_starts(at: object, count: int, window_seconds: int) -> NDArray[np.int64]:

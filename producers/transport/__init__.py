@@ -2,5 +2,5 @@
 
 May import `errors`, `concurrency` and `metrics`. Begin with `connection` and `sender`; `agreement` compares
 what workers publish with a producer's parameters; `client_log` keeps kafka-python out of the application's
-log; `edge` is how reports reach an edge.
+log; `edge` is how reports reach an edge; `console` prints them instead.
 """

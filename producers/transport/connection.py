@@ -7,22 +7,32 @@ from contextlib import suppress
 
 from kafka import KafkaProducer
 from kafka.errors import (
+    IllegalStateError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     MessageSizeTooLargeError,
+    NodeNotReadyError,
+    NotEnoughReplicasAfterAppendError,
+    NotEnoughReplicasError,
+    NotLeaderForPartitionError,
     RecordListTooLargeError,
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
 )
 from kafka.net.compat import KafkaNetClient
 
 from deniable.cluster.cluster import Cluster, PlaintextError
+from deniable.cluster.connection.causes import refused_login
 from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.existing_topics.of_kafka_python import client_of_existing_topics
+from deniable.cluster.logins.tokens import TokenError
 from deniable.cluster.reading.publication_reader import Manager
 from deniable.producers.errors import DeliveryError, HopelessError, MissingTopicError, PartitionsError
 from deniable.producers.transport.client_log import CLIENT_ID
+from deniable.producers.transport.reachability import explained
 
 METADATA_SECONDS = 10.0
 MISSING_SECONDS = 2.0  # brokers may deny a topic that was just created, or while they start
@@ -41,7 +51,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
     def __init__(self, **configs: object) -> None:
         self._process = os.getpid()
         clients: list[KafkaNetClient] = []
-        refusals: list[KafkaError] = []
+        refusals: list[KafkaError | TokenError] = []
 
         def remembered(**settings: object) -> KafkaNetClient:
             client = client_of_existing_topics(**settings)
@@ -110,12 +120,14 @@ def connect(
         )
     except SecurityError as error:
         raise DeliveryError(f"connections to Kafka cannot be secured: {error}") from None
-    except SaslAuthenticationFailedError as error:
-        raise DeliveryError(f"Kafka at {cluster.bootstrap_servers}: {cause(error)}") from None
+    except SaslAuthenticationFailedError:
+        why = refused_login(cluster.security)
+        raise DeliveryError(f"Kafka at {cluster.bootstrap_servers}: authentication failed, {why}") from None
+    except TokenError as error:
+        raise DeliveryError(f"Kafka at {cluster.bootstrap_servers}: {error}") from None
     except KafkaError as error:
-        raise DeliveryError(
-            f"no Kafka broker answers at {cluster.bootstrap_servers}: {cause(error)}"
-        ) from None
+        what = f"cannot be used: {cause(error)}"
+        raise DeliveryError(explained(cluster, what)) from None
     try:
         _check_advertised(kafka, cluster)
         _check_topic(kafka, topic, partitions)
@@ -125,7 +137,7 @@ def connect(
     return kafka
 
 
-def _collect_refusals(client: KafkaNetClient, refusals: list[KafkaError]) -> None:
+def _collect_refusals(client: KafkaNetClient, refusals: list[KafkaError | TokenError]) -> None:
     """Collect why brokers close connections: kafka-python only logs it while it looks for a first broker.
 
     The answer to a failed login is often lost, since the broker then closes the connection at once.
@@ -133,7 +145,7 @@ def _collect_refusals(client: KafkaNetClient, refusals: list[KafkaError]) -> Non
     get_connection = client._manager.get_connection
 
     def note(error: BaseException) -> None:
-        if isinstance(error, SaslAuthenticationFailedError):
+        if isinstance(error, SaslAuthenticationFailedError | TokenError):
             refusals.insert(0, error)
         elif isinstance(error, KafkaConnectionError) and "socket disconnected" in str(error):
             refusals.append(error)
@@ -150,11 +162,23 @@ def cause(error: BaseException) -> str:
     """Explain an error of Kafka's client; return its type if unknown."""
     match error:
         case SaslAuthenticationFailedError():
-            return "authentication failed, the password is wrong or the user unknown"
+            return "authentication failed; deniable doctor says why"
         case KafkaConnectionError() if "socket disconnected" in str(error):
             return "it closes the connection before the login; deniable doctor says why"
         case KafkaTimeoutError():
             return "no answer in time"
+        case KafkaConnectionError() | NodeNotReadyError():
+            return "the connection was lost"
+        case IllegalStateError():
+            return "the connection was closed"
+        case NotEnoughReplicasError() | NotEnoughReplicasAfterAppendError():
+            return "too few replicas are in sync"
+        case LeaderNotAvailableError() | NotLeaderForPartitionError():
+            return "its partition has no leader"
+        case UnknownTopicOrPartitionError():
+            return "the topic was deleted"
+        case MessageSizeTooLargeError() | RecordListTooLargeError():
+            return "it is too large"
         case TopicAuthorizationFailedError():
             return "not authorized, a producer needs Write on the topic"
     return type(error).__name__

@@ -44,6 +44,7 @@ class Delivery:
     waiting : returns the number of waiting packs, for the log.
     timing : of its waits.
     agreement : to compare with the workers' parameters over each connection; None: nothing is compared.
+    explained : makes a sentence of what Kafka did; may ask the network for seconds, see `reachability`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Delivery:
         waiting: Callable[[], int] = lambda: 0,
         timing: ProducerTiming = DEFAULT,
         agreement: Agreement | None = None,
+        explained: Callable[[str], str] = "Kafka {}".format,
     ) -> None:
         self._agreement = Agreement((), None) if agreement is None else agreement
         self._connect = connect
@@ -61,6 +63,7 @@ class Delivery:
         self._wake = wake
         self._waiting = waiting
         self._timing = timing
+        self._explained = explained
         self._changed = threading.Condition()
         self._queue: list[OutgoingPack] = []
         self._sizes: dict[int, int] = {}
@@ -69,6 +72,7 @@ class Delivery:
         self._lost: set[int] = set()
         self._too_large: set[int] = set()
         self._broken: Connection | None = None
+        self._failure = ""  # of the broken connection, until it is explained
         self._failures = 0
         self._moved_at = 0.0  # time of the last acknowledgement, or of sending with nothing in flight
         self._closing = False
@@ -136,12 +140,15 @@ class Delivery:
             except DeliveryError as error:
                 self._note(error)
             else:
+                self._failure = ""
                 self._room = BYTES_IN_FLIGHT
                 self._wake()
                 try:
                     self._send_all(kafka)
                 finally:
                     kafka.close(timeout=0)
+                if self._failure:
+                    self._note(DeliveryError(self._explained(self._failure)))
             self._lose_all()
             with self._changed:
                 retry = self._timing.retry
@@ -159,7 +166,9 @@ class Delivery:
                 if self._closing or self._broken is kafka:
                     return
                 if self._sizes and time.monotonic() - self._moved_at > self._timing.stall:
-                    self._note(DeliveryError(f"nothing was acknowledged for {self._timing.stall:.0f} s"))
+                    # Broken from here on, since closing it fails all packs in flight with other errors.
+                    self._broken = kafka
+                    self._failure = f"acknowledged nothing for {self._timing.stall:.0f} s"
                     return
                 packs, self._queue = self._queue, []
             for pack in packs:
@@ -212,7 +221,7 @@ class Delivery:
             if self._broken is kafka or self._closing:
                 return
             self._broken = kafka
-            self._note(DeliveryError(f"the broker did not take a pack: {cause(error)}"))
+            self._failure = f"did not take a pack: {cause(error)}"
             self._changed.notify_all()
 
     def _note(self, error: DeliveryError) -> None:

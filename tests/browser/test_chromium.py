@@ -24,6 +24,7 @@ STORED_SECRET = """(name) => new Promise((resolve) => {
   };
 })"""
 LATER = {"maxDelaySeconds": 3600, "sendOnLeave": False}
+REASON = "client.report('many', 1).catch((error) => [error.name, error.reason])"
 
 
 @pytest.fixture
@@ -187,6 +188,18 @@ def test_opting_out_in_one_tab_cuts_off_another(page, other_page, origin, edge):
     assert tab_a.evaluate("client.flush()") == 0
     assert len(kafka.uploads()) == 2  # the one that was under way, and the last one
     assert failed == [f"http://127.0.0.1:{edge.port}/v1/reports"]
+
+
+def test_origin_that_is_not_listed_is_told_apart_from_an_edge_that_is_away(page, origin):
+    """A browser hides the answer in both cases."""
+    found = []
+    with served(allow_origins=("https://other.example",), allowances=allowances()) as edge:
+        begin(page, origin, edge)
+        found.append(page.evaluate(REASON))
+        address = f"http://127.0.0.1:{edge.port}"
+    open_client(page, origin, address, KEY.public_key)
+    found.append(page.evaluate(REASON))
+    assert found == [["DeniableError", "origin"], ["DeniableError", "unreachable"]]
 
 
 @pytest.mark.parametrize("how", ["full", "refused"])

@@ -36,7 +36,8 @@ def test_killed_browser_sends_the_same_uploads_again(tmp_path):
                 report(page, "many", number % 5)
             page.evaluate("void client.flush().catch(() => {})")
             assert wait_until(lambda: kafka.in_flight > 0)
-            os.kill(main_process(tmp_path), signal.SIGKILL)
+            # All its processes, as those for pages and the network live on for a moment.
+            os.killpg(main_process(tmp_path), signal.SIGKILL)
             edge.call(kafka.gate.set)
             assert wait_until(lambda: len(kafka.uploads()) > 0)
         assert wait_until(lambda: has_settled(edge))

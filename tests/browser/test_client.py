@@ -30,7 +30,7 @@ def test_scenario(ends, scenario):
 ENDS = """
 const { memoryStorage, open } = await import(process.argv[1]);
 const edge = "http://127.0.0.1:1";
-const client = await open({ edge, publicKey: "", maxEpsilon: 1, storage: memoryStorage() });
+const client = await open({ edge, publicKey: `${"A".repeat(43)}=`, maxEpsilon: 1, storage: memoryStorage() });
 await client.report("many", 3).catch(() => {});
 await client.flush();
 """

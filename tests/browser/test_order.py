@@ -66,8 +66,8 @@ BROKEN = {
     ),
     "in the order of their delays": (
         "delivery.js",
-        "last = [...(state.queue ?? [])];",
-        "last = [...(state.queue ?? [])].sort((one, other) => one.due - other.due);",
+        "[...(state.queue ?? [])];",
+        "[...(state.queue ?? [])].sort((one, other) => one.due - other.due);",
         {"timer", "flush", "retry", "a reload", "two tabs", FULL},
     ),
 }

@@ -25,13 +25,13 @@ def test_nothing_depends_on_values(pairs):
 BROKEN = {
     "numbers that are no integers are refused": (
         "mechanisms/krr.js",
-        'listed ? "a string" : "a number or bigint", undefined,',
-        '"", (value) => (listed ? typeof value === "string" : Number.isInteger(Number(value))),',
+        "bucketLosses(k, first, second),",
+        'bucketLosses(k, first, second), "", (value) => listed || Number.isInteger(Number(value)),',
     ),
     "a pair of another length is refused": (
         "mechanisms/pair.js",
-        "7, width, TAKES, isArray,",
-        "7, width, TAKES, (value) => value.length === 2,",
+        "(k - 1n))))),\n    TAKES, isArray,",
+        "(k - 1n))))),\n    TAKES, (value) => value.length === 2,",
     ),
     "unlisted text has another size": (
         "upload.js",

@@ -23,9 +23,9 @@ kafka: {{bootstrap_servers: "{servers}", topic_prefix: "{prefix}", partitions: 2
 producer: {{pack_seconds: 0.2}}
 collections:
   - {{name: carrier, mechanism: k-rr, values: [AA, B6, "9E"], other: false, epsilon: 3.0, window_seconds: 2,
-     grace_seconds: 1, minimum_reports: 1, budget: none}}
+     grace_seconds: 10, minimum_reports: 1, budget: none}}
   - {{name: place, mechanism: rappor, bits: 64, hashes: 2, cohorts: 2, f: 0.25, p: 0.35, q: 0.65,
-     candidates: [JFK, LAX, SFO], window_seconds: 2, grace_seconds: 1, minimum_reports: 1, budget: none,
+     candidates: [JFK, LAX, SFO], window_seconds: 2, grace_seconds: 10, minimum_reports: 1, budget: none,
      reports_per_window: 100}}
 """
 COMMAND_SECONDS = 120

@@ -25,10 +25,9 @@
  * sent depends on no value. A tuple, since names that begin with `_` differ between modules that are built apart.
  *
  * @typedef {[
- *   number: number, width: number, takes: string, isRight: ((value: any) => unknown) | undefined,
- *   parameters: (string | number | bigint)[],
+ *   number: number, width: number, parameters: (string | number | bigint)[],
  *   responder: (memory: import("./randomization/memory.js").Memory) => (value: any) => (fresh: Words) => Response,
- *   ...losses: import("./epsilon.js").Losses,
+ *   losses: import("./epsilon.js").Losses, takes?: string, isRight?: (value: any) => unknown,
  * ]} Mechanism its number in the wire format and the width of its reports there; the type of its values, in words, and
  *   whether a value has it, if that word of `typeof` is not in them; what permanent responses depend on; what
  *   randomizes a client's value, once; what a report costs, each of several, a permanent response, and how many there are
@@ -41,10 +40,7 @@ import { check } from "./errors.js";
 import { ENDLESS } from "./limits.js";
 import { bloom } from "./mechanisms/bloom.js";
 import { krr } from "./mechanisms/krr.js";
-import { Bytes, big, float, isPositive, isText, utf8 } from "./short.js";
-
-/** @param {string} text base64 */
-export const bytesOf = (text) => Bytes.from(atob(text), (each) => each.charCodeAt(0));
+import { big, bytesOf, float, isPositive, isText, utf8 } from "./short.js";
 
 /** @param {unknown} isKnown @param {string} what @throws {DeniableError} unless it is known */
 const support = (isKnown, what) => check(isKnown, "unsupported", `${what} is not supported`);
@@ -66,7 +62,7 @@ export const readList = async (body, publicKey) => {
   } catch {
     // Whatever answers instead of an edge, and an engine without Ed25519.
   }
-  check(list, "signature", "list not signed by publicKey, base64 of 32 bytes: deniable edge --show-key");
+  check(list, "signature", "list not signed by publicKey");
   support(list.format === 1 && isPositive(list.revision) && Array.isArray(list.collections), "the list");
   return list;
 };
@@ -85,7 +81,7 @@ export const readCollection = (entry, mechanisms) => {
   try {
     const { fingerprint, values, other, memoize, budget, window_seconds: window, grace_seconds: grace, reports_per_window: most } = entry;
     const mechanism = krr(entry) ?? bloom(entry) ?? mechanisms?.(entry);
-    const [, , , , parameters, , , each, [isKeptAtMost, kept], responses] = /** @type {Mechanism} */ (mechanism), [, perReport] = each, lifetime = kept * responses;
+    const [, , parameters, , [, each, [isKeptAtMost, kept], responses]] = /** @type {Mechanism} */ (mechanism), [, perReport] = each, lifetime = kept * responses;
     /** @type {Collection["_within"]} What is not said to be of one value is of values that change. */
     const within = (epsilon, values) => isKeptAtMost(epsilon / +(values === "unchanged" || responses)) ? Infinity : timesWithin(each, epsilon);
     const isUsable = perReport < Infinity && values.every(isText) && other === !!other && memoize === !!memoize

@@ -12,7 +12,7 @@
 
 import { attempt } from "./errors.js";
 import { insert, uniform } from "./randomization/words.js";
-import { isText, max, min, now, world } from "./short.js";
+import { isAhead, isText, max, min, now, world } from "./short.js";
 
 /**
  * Nothing identifies the person: no cookies, no referrer; an answer that leads elsewhere is an error.
@@ -29,10 +29,11 @@ export const anonymous = (signal) => ({
 /**
  * @param {string} edge @param {string} name of the lock
  * @param {import("./storage.js").Storage["change"]} change
+ * @param {(state: any) => boolean} isOut whether the person takes no part
  * @param {() => Promise<unknown>} refresh fetches the list of collections anew
  * @param {(what: string) => void} count
  */
-export const deliveryOf = (edge, name, change, refresh, count) => {
+export const deliveryOf = (edge, name, change, isOut, refresh, count) => {
   /** Seconds; timers of browsers end at 2^31 milliseconds. */
   const LONGEST_PAUSE = 3600;
   /** Uploads, random ones as the first are; browsers let all requests of a closing page carry 64 KiB, and an upload has at most 566 bytes. */
@@ -49,11 +50,20 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
   let timer;
   let next = Infinity;
 
-  /** Delete what can no longer count, and read the rest. @param {any} state */
+  /** When the pause ends, 0 if there is none. @param {any} state */
+  const pauseOf = ({ pause }) => {
+    if (isAhead(pause?.[1], LONGEST_PAUSE)) {
+      pause[1] = 0;
+      count("clock_ahead");
+    }
+    return pause?.[1] ?? 0;
+  };
+
+  /** Delete what can no longer count, and read the rest; nothing after an opt-out that could not be stored. @param {any} state */
   const read = (state) => {
     state.queue &&= state.queue.filter((/** @type {StoredUpload} */ { expires }) => expires > now() || count("expired"));
-    last = [...(state.queue ?? [])];
-    paused = state.pause?.[1] ?? 0;
+    last = isOut(state) ? [] : [...(state.queue ?? [])];
+    paused = pauseOf(state);
   };
 
   /** @param {StoredUpload} upload @param {AbortSignal} signal @param {boolean} [keepalive] @returns {Promise<boolean>} whether others must wait */
@@ -70,12 +80,11 @@ export const deliveryOf = (edge, name, change, refresh, count) => {
     // After `forget` nothing may be left behind.
     if (signal.aborted) return true;
     await change((state) => {
-      const [failures, until] = state.pause ?? [0, 0];
       if (what) {
         state.queue &&= state.queue.filter((/** @type {StoredUpload} */ each) => each.id !== id || count(what));
         delete state.pause;
-      } else if (until <= now()) { // requests that fail together are one failure
-        const wait = min(2 ** failures, LONGEST_PAUSE) * (0.5 + uniform() / 2);
+      } else if (pauseOf(state) <= now()) { // requests that fail together are one failure
+        const [failures] = state.pause ?? [0], wait = min(2 ** failures, LONGEST_PAUSE) * (0.5 + uniform() / 2);
         const asked = min(+(/** @type {any} */ (response?.headers.get("Retry-After"))) || 0, LONGEST_PAUSE);
         state.pause = [failures + 1, now() + max(wait, asked)];
       }

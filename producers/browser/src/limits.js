@@ -33,7 +33,7 @@ export const allowedOf = (name, { _budget, _within }, allowed) => {
   /** @param {unknown} reports @param {number} seconds */
   const many = (reports, seconds) => `${reports} reports ${seconds < ENDLESS ? `in ${seconds} s` : "for ever"}`;
   const figures = `${many(_budget[2], _budget[1])}; got ${epsilon}, ${many(+reports, period)}`;
-  check(period > 0 && isEnough, "budget", `maxBudget of ${name} must be a number, at least what the list allows: ${figures}`);
+  check(period > 0 && isEnough, "budget", `maxBudget of ${name} must be a number, or { epsilon, periodSeconds }, at least what the list allows: ${figures}`);
   return [epsilon, period, +reports];
 };
 

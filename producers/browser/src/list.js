@@ -3,7 +3,7 @@
 import { readList } from "./collections.js";
 import { anonymous } from "./delivery.js";
 import { attempt, check } from "./errors.js";
-import { now } from "./short.js";
+import { isAhead, now } from "./short.js";
 
 /**
  * @param {string} edge @param {string} publicKey base64
@@ -31,8 +31,10 @@ export const listOf = (edge, publicKey, change, isOut) => {
   /** Fetch the list. A browser keeps it with its ETag; "no-cache" asks the edge anyway. @param {RequestCache} [cache] */
   const refresh = async (cache) => {
     old = now() + MAX_AGE;
-    const response = await attempt(fetch(address, { ...anonymous(), cache }));
-    check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer, or not in allow_origins"}`);
+    const options = anonymous(), response = await attempt(fetch(address, { ...options, cache }));
+    // A browser hides the answer to an origin that is not listed, but not that there is one.
+    check(response || !(await attempt(fetch(address, { ...options, mode: "no-cors", redirect: "follow" }))), "origin", `allow_origins of ${edge} lacks this origin`);
+    check(response?.ok, "unreachable", `${address}: ${response?.status ?? "no answer"}`);
     await accept(await /** @type {Response} */ (response).text());
   };
 
@@ -46,7 +48,7 @@ export const listOf = (edge, publicKey, change, isOut) => {
         // The app may pin another key since it was stored.
         await accept(stored[0]).catch(() => refresh());
       }
-      if (now() >= old) attempt(refresh());
+      if (now() >= old || isAhead(old, MAX_AGE)) attempt(refresh());
       return collections;
     },
     /** Load it again: its entries hold what was prepared of the secret. */

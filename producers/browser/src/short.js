@@ -10,6 +10,12 @@ export const Wholes = BigUint64Array;
 export const big = BigInt;
 /** Unix seconds. */
 export const now = () => Date.now() / 1000;
+/**
+ * Whether a time lies further ahead than it can: the clock was ahead when it was set. Then it is void, if it only paces.
+ *
+ * @param {number} time unix seconds @param {number} longest seconds from when it is set
+ */
+export const isAhead = (time, longest) => time > now() + longest;
 export const { min, max, floor } = Math;
 /** Of a whole number of 64 bits, too. */
 export const float = Number;
@@ -23,9 +29,13 @@ export const isText = (value) => typeof value === "string";
 export const bucketRow = (bucket, width) => new Bytes(Halves.of(bucket).buffer, 0, width <= 256 ? 1 : width <= 65536 ? 2 : 4);
 /** @param {number} word @param {number} bits */
 export const rotateLeft = (word, bits) => (word << bits) | (word >>> (32 - bits));
+/** @param {string} text base64 */
+export const bytesOf = (text) => Bytes.from(atob(text), (each) => each.charCodeAt(0));
+/** The text of a value; U+FFFD of what is missing, infinite or no value. @param {any} value */
+export const textOf = (value) => (/^(st|b)/.test(typeof value) || float.isFinite(value) ? `${value}` : "\ufffd");
 /**
  * UTF-8; lone surrogates have none, and become `?`: refusing such a text would depend on the value and reveal it.
  *
- * @param {string | number | bigint} text @returns {Uint8Array}
+ * @param {any} text as `textOf` @returns {Uint8Array}
  */
-export const utf8 = (text) => new TextEncoder().encode(`${text}`.replace(/\p{Cs}/gu, "?"));
+export const utf8 = (text) => new TextEncoder().encode(textOf(text).replace(/\p{Cs}/gu, "?"));

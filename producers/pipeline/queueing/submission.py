@@ -1,6 +1,6 @@
 """What a producer's threads pass to each other: randomized reports, and requests to send them all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,8 @@ from deniable.producers.responders.batch import Deferred
 from deniable.producers.storage.input_progress import InputProgress
 
 STORED = Receipt(stored=1)
+#: Takes reports in wire format, uint8 (n, bytes of a report).
+SeenReports = Callable[[NDArray[np.uint8]], None]
 
 
 @dataclass
@@ -78,6 +80,8 @@ class Submission:
     calls : int64 (n,), index of each report's call in a SharedReceipt; None if all are of one call.
     deferred : what makes the reports once their clients are charged; until then, `rows` are zeros. None if
         the rows are the reports.
+    seen : is called with `rows` when they are stored, before the receipt is settled. It must neither fail nor
+        wait, and what it does may depend on nothing else.
     """
 
     collection: str
@@ -90,6 +94,7 @@ class Submission:
     refused: Mapping[str, int] = field(default_factory=dict)
     calls: NDArray[np.int64] | None = None
     deferred: Deferred | None = None
+    seen: SeenReports | None = None
 
     @property
     def size(self) -> int:

@@ -27,8 +27,8 @@ from deniable.producers.pipeline.recording import process_end
 from deniable.producers.pipeline.recording.event_buffer import FIELDS, MOST_EVENTS, EventBuffer, Events
 from deniable.producers.pipeline.recording.submissions import Randomization
 from deniable.producers.pipeline.report_pipeline import ReportPipeline
-from deniable.producers.responders.single_value import text, unix_seconds, value_rule
-from deniable.producers.responders.validation import EventTime
+from deniable.producers.responders.single_value import unix_seconds, value_rule
+from deniable.producers.responders.validation import EventTime, client_text
 from deniable.protocol.wire import MAX_WINDOW_START
 
 INTERVAL_SECONDS = 0.02
@@ -79,7 +79,7 @@ class Recorder:
         self._message = _Message()
         self._thread = Background("recording", self._run, self._end)
 
-    def record(self, collection: str, value: object, client: str | None, at: EventTime) -> None:
+    def record(self, collection: str, value: object, client: object, at: EventTime) -> None:
         """Add an event to the buffer of its collection; see `Producer.record`."""
         buffer = self._buffers.get(collection)
         if buffer is None:
@@ -87,7 +87,7 @@ class Recorder:
         if type(value) is not buffer.value_type:
             value = buffer.checked(value)
         if client is not None and type(client) is not str:
-            client = text("client", client)
+            client = client_text("client", client)
         at = self._unix() if at is None else unix_seconds(at)
         items = buffer.items
         size = len(items)

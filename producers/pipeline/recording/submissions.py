@@ -10,6 +10,7 @@ from deniable.config.settings.allowance import Allowance
 from deniable.producers.concurrency.clock import Clock
 from deniable.producers.pipeline.queueing.submission import (
     PendingReceipt,
+    SeenReports,
     SharedReceipt,
     SingleReport,
     Submission,
@@ -91,6 +92,7 @@ class Randomization:
         clients: Clients,
         at: Times = None,
         progress: tuple[str, InputProgress] | None = None,
+        seen: SeenReports | None = None,
     ) -> Iterator[Submission]:
         """Check all values at once, then yield them randomized, in parts.
 
@@ -98,6 +100,7 @@ class Randomization:
         ----------
         collection, values, clients, at : as for `Producer.report`.
         progress : stored with the reports, in one transaction: then there is one part.
+        seen : as in `Submission`.
 
         Raises
         ------
@@ -117,7 +120,7 @@ class Randomization:
         moment = self._clock.unix() if at is None else at
         windows = window_starts(moment, batch.count, question.window_seconds)
         slices = [slice(0, batch.count)] if progress else parts(question.mechanism, batch.count)
-        return (self._randomized(collection, batch, windows, part, progress) for part in slices)
+        return (self._randomized(collection, batch, windows, part, progress, seen) for part in slices)
 
     def _joined(self, collection: str, same: Sequence[SingleReport]) -> Submission:
         clients = [each.client for each in same if each.client is not None]
@@ -135,6 +138,7 @@ class Randomization:
         windows: NDArray[np.int64],
         part: slice,
         progress: tuple[str, InputProgress] | None = None,
+        seen: SeenReports | None = None,
     ) -> Submission:
         if batch.defer is None or self.allowances[collection].changes is None:
             (cohorts, rows), deferred = batch.respond(part), None
@@ -150,4 +154,5 @@ class Randomization:
             PendingReceipt(len(rows)),
             progress,
             deferred=deferred,
+            seen=seen,
         )

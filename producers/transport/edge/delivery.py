@@ -208,7 +208,11 @@ class EdgeDelivery:
                 self._too_large.add(pack.number)
             case _:
                 self._acknowledged[pack.number] = None
-        # Any of these is an answer of the edge's to a pack: it works.
+        # An edge needs no Kafka to refuse a pack: that tells nothing about those that wait.
+        if isinstance(verdict, Taken) or not self._queue:
+            self._recover()
+
+    def _recover(self) -> None:
         self._failures, trouble, self._trouble = 0, self._trouble, None
         self._logged.clear()
         if trouble is not None:

@@ -379,6 +379,21 @@ def test_clock_that_was_ahead_is_reported(make, caplog, pin_messages: PinMessage
     pin_messages({"the clock was ahead": lambda: "\n".join(messages(caplog))})
 
 
+def test_clock_that_goes_back_delays_no_pack(make):
+    """A year ahead for a moment, by the clock of the time of day: packs are paced by the steady one."""
+    pipeline = make()
+    times = [NOW // 60 * 60 + 365 * 86400]
+    object.__setattr__(pipeline.clock, "unix", lambda: times[-1])
+    pipeline.transactions.run([reports([1], window=times[0])], [], ticking=True)
+    times.append(NOW)
+    pipeline.clock.advance(4.9)
+    pipeline.transactions.run([], [], ticking=True)
+    assert pipeline.delivery.packs == []
+    pipeline.clock.advance(0.2)
+    pipeline.transactions.run([], [], ticking=True)
+    assert sent(pipeline.delivery) == [[1]]
+
+
 def test_abandoned_flush_is_settled_at_the_end(make):
     pipeline, flush = make(answers=False), FlushRequest()
     pipeline.transactions.run([reports([1])], [flush], ticking=False)

@@ -128,7 +128,7 @@ def test_batch_shows_its_clients_and_does_not_show_them(collection):
     with pytest.raises(ValueError, match="clients"):
         responder.prepare(values, "ann")
     with pytest.raises(TypeError, match=collection.name):
-        responder.prepare([7391], None)
+        responder.prepare([b"7391"], None)
     assert responder.unknown == 0
 
 

@@ -115,8 +115,8 @@ def test_messages(pin_messages: PinMessages) -> None:
         "one text": ["canary-7391"],
         "one text, in a tuple": ("canary-7391",),
         "three texts": ("canary-7391", "JFK", "SFO"),
-        "a text and a number": ("canary-7391", 9),
-        "a number and a text": [9, "canary-7391"],
+        "a text and bytes": ("canary-7391", b"9"),
+        "a dict and a text": [{}, "canary-7391"],
         "bytes and a text": [b"canary-7391", "JFK"],
     }
     reported = {"a text": "canary-7391", "an array": np.array([["canary-7391", "JFK"]])}

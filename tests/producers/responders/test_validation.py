@@ -59,17 +59,12 @@ def test_one_text():
 
 def test_messages_about_texts(pin_messages: PinMessages) -> None:
     given = {
-        "some items are numbers": ["9E", 9, None],
-        "an item is infinite": [math.inf],
-        "an item is bytes": [b"9E"],
+        "an item is bytes": ["9E", 9, None, b"9E"],
         "items are of two other types": ["9E", ["9E"], {}],
-        "an array of numbers": np.array([7391]),
         "an array with a dict": np.array(["9E", None, {}], object),
-        "a number": 7391,
         "bytes": b"7391",
         "a dict": {CANARY: 1},
         "a set": {CANARY},
-        "a number of numpy": np.float64(7391),
         "an array of Python": array.array("i", [7]),
         "an array without dimensions": np.array(CANARY),
         "an array of two dimensions": np.array([[CANARY]]),
@@ -108,7 +103,7 @@ def test_messages_about_sets_of_texts(pin_messages: PinMessages) -> None:
     given = {
         "one of the sets is a text": ["AA", {"B6"}],
         "one of the sets is a number": [{"AA"}, None, 9],
-        "a member is a number": [{"AA", 7391}],
+        "a member is bytes": [{"AA", b"7391"}],
         "a text": CANARY,
         "a dict": {CANARY: 1},
     }
@@ -133,11 +128,7 @@ def test_one_integer_and_an_array():
 
 def test_messages_about_integers(pin_messages: PinMessages) -> None:
     given = {
-        "an item is a text": [1, "7391", None],
-        "an item is a bool": [True],
-        "an array of texts": np.array(["1.5"]),
-        "a text": "7391",
-        "a bool": True,
+        "an item is bytes": [1, "7391", None, b"7391"],
         "a complex number": 1j,
         "a set": {7391},
     }
@@ -148,6 +139,8 @@ def test_clients_are_one_text_for_each_value():
     assert clients_of(None, 2) is None
     assert clients_of("ann", 1) == ["ann"]
     assert clients_of(["ann", "bob"], 2) == ["ann", "bob"]
+    assert clients_of(["ann", 7, 7.0], 3) == ["ann", "7", "7"]
+    assert clients_of(np.array([7, 8]), 2) == ["7", "8"]
 
 
 def test_messages_about_clients(pin_messages: PinMessages) -> None:
@@ -155,7 +148,9 @@ def test_messages_about_clients(pin_messages: PinMessages) -> None:
         {
             "one client of two values": lambda: clients_of(CANARY, 2),
             "two clients of one value": lambda: clients_of([CANARY, CANARY], 1),
-            "a client is a number": lambda: clients_of([7391], 1),
+            "a client is a fraction": lambda: clients_of([7391.5], 1),
+            "a client is missing": lambda: clients_of(["ann", None], 2),
+            "a client is true": lambda: clients_of([True], 1),
             "a client is empty": lambda: clients_of([CANARY, CANARY, ""], 3),
         }
     )
@@ -237,7 +232,7 @@ def test_values_do_not_change_the_drawn_words():
 
 def test_wrong_types_name_the_collection():
     with pytest.raises(TypeError, match="carrier"):
-        Buckets(CARRIER, 3).find([9])
+        Buckets(CARRIER, 3).find([b"9"])
     with pytest.raises(TypeError, match="latency"):
-        Buckets(LATENCY, 100).find(["9"])
+        Buckets(LATENCY, 100).find([b"9"])
     assert place(CARRIER, [], []) == ([], 0)

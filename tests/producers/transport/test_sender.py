@@ -5,7 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import IllegalStateError, KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.future import Future
 
 from deniable.producers.concurrency.timing import ProducerTiming
@@ -114,7 +114,7 @@ def test_failure_loses_packs_in_flight_and_reconnects(deliver):
     broken.fail(KafkaTimeoutError("too late"))
     assert outcome(delivery, woken) == Outcome({}, frozenset({7, 8}))
     assert broken.closed == 1
-    assert str(delivery.trouble) == "the broker did not take a pack: no answer in time"
+    assert str(delivery.trouble) == "Kafka did not take a pack: no answer in time"
     wait_until(lambda: delivery.room() == BYTES_IN_FLIGHT)
     delivery.send([PACK])
     assert outcome(delivery, woken) == Outcome({7: 0}, frozenset())
@@ -125,6 +125,7 @@ def test_failure_loses_packs_in_flight_and_reconnects(deliver):
     ("error", "cause"),
     [
         (KafkaTimeoutError("no metadata"), "no answer in time"),
+        (MessageSizeTooLargeError(), "it is too large"),
         (ValueError("Unrecognized partition"), "ValueError"),
     ],
 )
@@ -132,7 +133,36 @@ def test_pack_refused_by_kafka_is_lost(deliver, error, cause):
     delivery, woken = deliver(FakeKafka(refuses=error), FakeKafka())
     delivery.send([PACK])
     assert outcome(delivery, woken).lost == {7}
-    assert str(delivery.trouble) == f"the broker did not take a pack: {cause}"
+    assert str(delivery.trouble) == f"Kafka did not take a pack: {cause}"
+
+
+def test_an_outage_is_explained_once_and_not_by_what_closing_does(caplog):
+    """Closing the stalled connection fails its packs with another error."""
+
+    class Stalled(FakeKafka):
+        def close(self, timeout):
+            super().close(timeout)
+            self.fail(IllegalStateError("Producer is closed forcefully."))
+
+    left, said, why = [Stalled()], [], "no Kafka broker answers at nowhere: refused"
+
+    def connect():
+        if left:
+            return left.pop()
+        raise DeliveryError(why)
+
+    def explained(what):
+        said.append(what)
+        return why
+
+    timing = ProducerTiming(retry=(0.01,), stall=0.04)
+    delivery = Delivery(connect, "reports", lambda: None, lambda: 1, timing, explained=explained)
+    delivery.start()
+    delivery.send([PACK])
+    wait_until(lambda: delivery._failures > 2)
+    delivery.close()
+    assert said == ["acknowledged nothing for 0 s"]
+    assert messages(caplog) == [f"packs wait in the outbox: {why}"]
 
 
 def test_late_answer_is_reported(deliver):

@@ -276,6 +276,9 @@ class MemoryReader(RowReader):
     async def position(self) -> int:
         return self._next
 
+    def ask_for_leaders(self) -> None:
+        pass
+
     def seek(self, offset: int) -> None:
         self._next = offset
 

@@ -14,7 +14,7 @@ PICTURES: dict[str, tuple[str, int | None, int]] = {
     "page": ("desk-light", 1472, 1000),
     "page-phone": ("phone-dark", 1250, 360),
     "page-so-far": ("so-far-desk", 1664, 1000),
-    "page-number": ("number-desk-light", 454, 1000),
+    "page-number": ("number-desk-light", 1040, 1000),
     "page-pair": ("pair-desk", 1730, 1000),
     "page-texts": ("asked-twice", 1150, 1000),
     "terminal": ("terminal", None, 920),

@@ -15,7 +15,7 @@ MECHANISM = Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65)
 def judged(missed: int, false: int, found: int = 100, real: int = REAL) -> JudgedCollection:
     """Build an estimate where intervals miss `missed` of `real` values, and `false` of `found` are decoys."""
     values = tuple(f"real-{i}" for i in range(real)) + tuple(f"decoy-{i}" for i in range(DECOYS))
-    share = np.array([1 / real] * real + [0.0] * DECOYS)
+    share = np.array([1 / real] * real + [1e-9] * DECOYS)
     low, high = share - 0.001, share + 0.001
     low[:missed] += 0.0011
     significant = np.zeros(len(values), bool)

@@ -113,6 +113,9 @@ def sender_of(site: EdgeSite, folder: Path, **fields: str) -> Deployment:
 def _lengthen(file: Path) -> None:
     """Give windows a grace that is longer than delivery takes."""
     text = file.read_text()
-    for old, new in (("window_seconds: 2", "window_seconds: 60"), ("grace_seconds: 1", "grace_seconds: 600")):
+    for old, new in (
+        ("window_seconds: 2", "window_seconds: 60"),
+        ("grace_seconds: 10", "grace_seconds: 600"),
+    ):
         text = text.replace(old, new)
     file.write_text(text)

@@ -41,7 +41,7 @@ def make(kafka, tmp_path):
         }
         config = ProducerConfig(
             allowances=allowances or FREE,
-            bootstrap_servers="127.0.0.1:9092",
+            bootstrap_servers="127.0.0.1:9",
             topic="reports",
             partitions=4,
             **options,

@@ -3,7 +3,7 @@
  * derived as Python derives them.
  */
 
-import { Bytes, Wholes, big, min } from "../short.js";
+import { Bytes, Wholes, big, bytesOf, min } from "../short.js";
 
 /** The fractions of the square roots of the first eight primes, by Newton's method. */
 export const INITIAL = Wholes.from([2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n], (prime) => {
@@ -21,10 +21,8 @@ export const INITIAL = Wholes.from([2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n], (prime)
  * @returns {Uint8Array} of a buffer of its own
  */
 export const blake2b = (size, keySize, person, data) => {
-  /** Which words of the message each of ten rounds takes; rounds 10 and 11 repeat 0 and 1. */
-  const ORDER =
-    "0123456789abcdefea489fd61c02b753b8c052fdae3671947931dcbe265a40f8905724afe1bc683d" +
-    "2c6a0b834d75fe19c51fed4a0763928bdb7ec13950f4862a6fe9b308c2d714a5a2847615fb9e3cd0";
+  /** Which words of the message each of ten rounds takes, four bits each; rounds 10 and 11 repeat 0 and 1. */
+  const ORDER = bytesOf("ASNFZ4mrze/qSJ/WHAK3U7jAUv2uNnGUeTHcviZaQPiQVySv4bxoPSxqC4NNdf4ZxR/tSgdjkovbfsE5UPSGKm/pswjC1xSlooR2FfuePNA=");
   const parameters = new Bytes(64), { length } = data, message = new Bytes((length + 127) & ~127);
   parameters.set([size, keySize, 1, 1]);
   parameters.set(person, 48);
@@ -46,7 +44,7 @@ export const blake2b = (size, keySize, person, data) => {
       // Four columns, then four diagonals, each in two halves.
       const a = (step >> 1) & 3, turn = (step >> 3) & 1;
       const b = 4 + ((a + turn) & 3), c = 8 + ((a + 2 * turn) & 3), d = 12 + ((a + 3 * turn) & 3);
-      v[a] += v[b] + words[start + +`0x${ORDER[step % 160]}`];
+      v[a] += v[b] + words[start + ((ORDER[(step % 160) >> 1] >> (~step & 1) * 4) & 15)];
       mix(d, a, step & 1 ? 16n : 32n);
       v[c] += v[d];
       mix(b, c, step & 1 ? 63n : 24n);

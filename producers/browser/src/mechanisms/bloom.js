@@ -11,8 +11,7 @@ export const bloom = ({ mechanism, memoize }) => {
   if (kind !== "rappor" || ![bits, hashes, cohorts].every(isPositive) || hashes > bits || bits > 4096 || bits % 8) return;
   const thresholds = ["flip", "p", "q"].map((of) => big(mechanism[`${of}_threshold`]));
   return [
-    2, bits, "a string", undefined,
-    [kind, bits, hashes, cohorts, thresholds[0]],
+    2, bits, [kind, bits, hashes, cohorts, thresholds[0]],
     ([cohortOf, digestOf, wordsOf]) => {
       const cohort = cohortOf(cohorts);
       return (value) => (fresh) => {
@@ -29,6 +28,6 @@ export const bloom = ({ mechanism, memoize }) => {
         return [...randomizeBits(truth, bits, thresholds, memoize ? wordsOf(digestOf(value)) : fresh, fresh), cohort];
       };
     },
-    ...rapporLosses(hashes, memoize, thresholds),
+    rapporLosses(hashes, memoize, thresholds),
   ];
 };

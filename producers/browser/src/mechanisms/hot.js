@@ -2,6 +2,7 @@
 
 import { rapporLosses } from "../epsilon.js";
 import { randomizeBits, someOf } from "../randomization/randomizers.js";
+import { indexIn } from "../notation.js";
 import { Bytes, Halves, big, isPositive } from "../short.js";
 
 /** Whatever is in it: what is not listed counts as an unlisted value. @param {any} value */
@@ -17,12 +18,11 @@ export const hot = ({ mechanism, values, other, memoize }) => {
   if (kind !== "rappor-hot" || ![buckets, most].every(isPositive) || most > buckets || buckets > 4096 || values.length + other !== buckets) return;
   const thresholds = ["flip", "p", "q"].map((of) => big(mechanism[`${of}_threshold`])), size = (buckets + 7) >> 3;
   return [
-    2, 8 * size, most > 1 ? "an array or a set of strings" : "a string", most > 1 ? isMany : undefined,
-    [kind, most, thresholds[0], buckets, other ? "True" : "False", ...values],
+    2, 8 * size, [kind, most, thresholds[0], buckets, other ? "True" : "False", ...values],
     ([, , wordsOf]) => (value) => {
       const truth = new Bytes((size + 7) & ~7), block = new Bytes((size + 15) & ~15);
       for (const each of most > 1 ? value : [value]) {
-        const found = values.indexOf(each), bucket = other && found < 0 ? buckets - 1 : found;
+        const found = indexIn(values, each), bucket = other && found < 0 ? buckets - 1 : found;
         if (bucket >= 0) truth[bucket >> 3] |= 1 << (bucket & 7);
       }
       block.set(truth.subarray(0, size));
@@ -32,6 +32,7 @@ export const hot = ({ mechanism, values, other, memoize }) => {
         return randomizeBits(some, 8 * size, thresholds, kept, fresh);
       };
     },
-    ...rapporLosses(most, memoize, thresholds, most > 1 ? Infinity : buckets),
+    rapporLosses(most, memoize, thresholds, most > 1 ? Infinity : buckets),
+    ...(most > 1 ? ["array or set of values", isMany] : []),
   ];
 };

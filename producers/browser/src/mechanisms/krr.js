@@ -3,7 +3,8 @@
 import { bucketLosses } from "../epsilon.js";
 import { randomizeKrr } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
-import { big, bucketRow, float } from "../short.js";
+import { indexIn, numberOf } from "../notation.js";
+import { big, bucketRow } from "../short.js";
 
 /**
  * A value that is not listed is reported as `other`; without `other`, as a bucket drawn at random.
@@ -16,14 +17,13 @@ export const krr = ({ mechanism, values, other }) => {
   /** @param {string} of */
   const threshold = (of) => big(mechanism[`${of}threshold`]);
   const first = number > 1 ? threshold("permanent_") : 0n, second = threshold(first ? "instantaneous_" : "");
-  const known = other ? k - 1 : k;
+  const known = k - +other;
   return [
-    number, k, listed ? "a string" : "a number or bigint", undefined,
-    [kind, first, k, other ? "True" : "False", ...values],
+    number, k, [kind, first, k, other ? "True" : "False", ...values],
     ([, , wordsOf]) => (value) => {
       // No number is refused: whether there is a report would depend on it.
-      const found = listed ? values.indexOf(value) : float(value), unknown = other ? known : -1;
-      const bucket = found >= 0 && found < known && found % 1 === 0 ? found : unknown;
+      const found = listed ? indexIn(values, value) : numberOf(value), unknown = other ? known : -1;
+      const bucket = found >= 0 && found < known && !(found % 1) ? found : unknown;
       return (fresh) => {
         const kept = first ? wordsOf([bucket, bucket >> 31, 0, 0]) : fresh;
         // Drawn even if not needed, so that later words do not depend on the value.
@@ -32,6 +32,6 @@ export const krr = ({ mechanism, values, other }) => {
         return /** @type {any} */ ([randomizeKrr(response, k, second, fresh), response, truth].map((each) => bucketRow(each, k)));
       };
     },
-    ...bucketLosses(k, first, second),
+    bucketLosses(k, first, second),
   ];
 };

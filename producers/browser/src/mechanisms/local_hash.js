@@ -27,7 +27,7 @@ export const localHash = ({ name, fingerprint, mechanism }) => {
   const key = isLongitudinal ? blake2b(8, 0, [], utf8(kept)) : new Bytes(Wholes.of(big(`0x${fingerprint}`)).buffer);
   const [wordOf, bucketOf] = hashFunctionsOf(buckets, key);
   return [
-    isLongitudinal ? 5 : 4, width, "a string", undefined, [kind, functions, buckets, first],
+    isLongitudinal ? 5 : 4, width, [kind, functions, buckets, first],
     ([cohortOf, , wordsOf]) => {
       // A client's function, or level of a tree, is drawn like a cohort: by nothing but the client.
       const own = cohortOf(isLongitudinal ? functions : levels || 1);
@@ -42,6 +42,6 @@ export const localHash = ({ name, fingerprint, mechanism }) => {
         };
       };
     },
-    ...bucketLosses(buckets, first, second),
+    bucketLosses(buckets, first, second),
   ];
 };

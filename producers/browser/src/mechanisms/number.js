@@ -3,6 +3,7 @@
 import { commonest, freshLosses, lossOf, WORDS } from "../epsilon.js";
 import { randomizeSquareWave } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
+import { numberOf } from "../notation.js";
 import { big, bucketRow, float, floor, isInteger, max, min } from "../short.js";
 
 /** @type {import("../collections.js").Read} */
@@ -14,14 +15,14 @@ export const number = ({ mechanism }) => {
   // A near cell must be likelier than any far one.
   const isHigh = threshold * (WORDS / big(near)) > (WORDS - threshold) * commonest(big(far));
   return [
-    6, width, "a number or bigint", undefined, [],
+    6, width, [],
     () => (value) => (fresh) => {
       // Drawn even if not needed, so that later words do not depend on the value.
-      const anywhere = below(fresh(1), steps), inside = min(max(float(value), minimum), maximum) - minimum;
+      const anywhere = below(fresh(1), steps), inside = min(max(numberOf(value), minimum), maximum) - minimum;
       const cell = inside >= 0 ? floor(min(inside * (steps / (maximum - minimum)), far)) : anywhere;
       const truth = bucketRow(cell + half, width);
       return [bucketRow(randomizeSquareWave(cell, near, far, threshold, fresh), width), truth, truth];
     },
-    ...freshLosses(lossOf(isHigh ? threshold * commonest(big(near)) : 0n, (WORDS - threshold) * (WORDS / big(far)))),
+    freshLosses(lossOf(isHigh ? threshold * commonest(big(near)) : 0n, (WORDS - threshold) * (WORDS / big(far)))),
   ];
 };

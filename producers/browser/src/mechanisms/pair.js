@@ -3,12 +3,13 @@
 import { WORDS, freshLosses, krrLoss, lossOf, rapporLosses } from "../epsilon.js";
 import { randomizeBits, randomizeKrr } from "../randomization/randomizers.js";
 import { below } from "../randomization/words.js";
+import { indexIn } from "../notation.js";
 import { Bytes, big, bucketRow, isText } from "../short.js";
 
 /** @typedef {{k: number, values: string[], other: boolean}} Part one of the two fields */
 
 /** What is in it, and how much, is the value: a field without a listed text, or without any, has the bucket of others. */
-const TAKES = "an array of two strings", { isArray } = Array;
+const TAKES = "array of two values", { isArray } = Array;
 
 /** @param {any} entry @returns {Part[]} of the list, checked */
 const partsOf = ({ mechanism, fields }) => {
@@ -22,7 +23,7 @@ const partsOf = ({ mechanism, fields }) => {
 
 /** Buckets of both texts: that of `other` if one is not listed, or -1 without it. @param {Part[]} parts @param {string[]} value */
 const bucketsOf = (parts, value) => parts.map(({ k, values, other }, i) => {
-  const bucket = values.indexOf(value[i]);
+  const bucket = indexIn(values, value[i]);
   return other && bucket < 0 ? k - 1 : bucket;
 });
 
@@ -36,7 +37,7 @@ export const pair = (entry) => {
   /** Of both parts, multiplied. @param {(k: bigint, threshold: bigint) => bigint} figure */
   const product = (figure) => figure(big(rows), thresholds[0]) * figure(big(columns), thresholds[1]);
   return [
-    7, width, TAKES, isArray, [],
+    7, width, [],
     () => (value) => {
       const found = bucketsOf(parts, value);
       return (fresh) => {
@@ -48,7 +49,8 @@ export const pair = (entry) => {
         return [bucketRow(first * columns + second, width), truth, truth];
       };
     },
-    ...freshLosses(lossOf(product((_, threshold) => threshold * WORDS), product((k, threshold) => (WORDS - threshold) * (WORDS / (k - 1n))))),
+    freshLosses(lossOf(product((_, threshold) => threshold * WORDS), product((k, threshold) => (WORDS - threshold) * (WORDS / (k - 1n))))),
+    TAKES, isArray,
   ];
 };
 
@@ -64,12 +66,13 @@ export const hotPair = (entry) => {
   if (bits > 4096) return;
   const thresholds = [0n, big(mechanism.p_threshold), big(mechanism.q_threshold)];
   return [
-    2, bits, TAKES, isArray, [],
+    2, bits, [],
     () => (value) => {
       const [first, second] = bucketsOf(parts, value), bit = first * columns + second, truth = new Bytes(((bits + 63) >> 6) * 8);
       if (first >= 0 && second >= 0) truth[bit >> 3] |= 1 << (bit & 7);
       return (fresh) => randomizeBits(truth, bits, thresholds, fresh, fresh);
     },
-    ...rapporLosses(1, false, thresholds),
+    rapporLosses(1, false, thresholds),
+    TAKES, isArray,
   ];
 };

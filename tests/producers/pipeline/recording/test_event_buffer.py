@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.producers.pipeline.recording.event_buffer import FIELDS, EventBuffer, Events
-from deniable.producers.responders.single_value import text
+from deniable.protocol.notation import text_of
 from deniable.protocol.wire import MAX_WINDOW_START
 from tests.support.producers.recording.steps import Steps, steps_of
 
@@ -24,7 +24,7 @@ EVENT = st.tuples(
 
 
 def buffer_of(events=()):
-    buffer = EventBuffer(str, lambda value: text("value", value))
+    buffer = EventBuffer(str, text_of)
     for event in events:
         buffer.items.extend(event)
     return buffer

@@ -389,10 +389,10 @@ def test_dead_thread_is_reported_and_all_events_are_counted(
     ("arguments", "error"),
     [
         (("nobody", 1, None, None), ValueError),
-        (("latency", "7391", None, None), TypeError),
-        (("carrier", 7391, None, None), TypeError),
+        (("latency", b"7391", None, None), TypeError),
+        (("carrier", 7391j, None, None), TypeError),
         (("sets", "7391", None, None), TypeError),
-        (("latency", 1, 7391, None), TypeError),
+        (("latency", 1, 7391.5, None), TypeError),
         (("latency", 1, None, "7391"), TypeError),
         (("latency", 1, None, True), TypeError),
     ],

@@ -186,6 +186,19 @@ def test_rejected_pack_is_given_up_and_counted(make, server, status, reason, tmp
     assert len(server.uploads()) == 2
 
 
+def test_refused_packs_end_no_outage_while_others_wait(make, server, caplog):
+    """An edge without Kafka answers 503, but refuses what it refuses anyway."""
+    server.answer = in_turn(plain(503), rejecting(400, "too_late"), plain(503), plain(204))
+    producer = make(pack_reports=1)
+    producer.report("latency", [1] * 3, None)
+    producer.flush()
+    assert len([each for each in logged(caplog) if each.name == edge_delivery.__name__]) == 2
+    server.answer = in_turn(plain(503), rejecting(400, "too_late"))
+    producer.report("latency", [1], None)
+    producer.flush()
+    assert producer.reasons_not_ready() == []
+
+
 def test_409_is_said_once_and_the_list_is_fetched_anew(
     make, server, caplog, pin_messages: PinMessages
 ) -> None:

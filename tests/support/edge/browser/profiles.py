@@ -25,7 +25,7 @@ def profile(folder: Path) -> Iterator[Any]:
 
 
 def main_process(folder: Path) -> int:
-    """Return the id of the main process of the browser that has this profile."""
+    """Return the id of the main process, and of the group, of the browser that has this profile."""
     wanted = f"--user-data-dir={folder}".encode()
     for each in filter(str.isdigit, os.listdir("/proc")):
         try:

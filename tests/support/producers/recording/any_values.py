@@ -61,16 +61,18 @@ NUMBERS = (
     | st.integers()
     | st.floats()
 )
-SETS = st.lists(TEXTS | MISSING, max_size=4).map(tuple) | st.frozensets(TEXTS, max_size=4)
+TRUTH = st.sampled_from([True, False, np.bool_(True)])
+ANY = TEXTS | NUMBERS | TRUTH | MISSING
+SETS = st.lists(ANY, max_size=4).map(tuple) | st.frozensets(TEXTS, max_size=4)
 
 
 def values_of(collection: Collection) -> st.SearchStrategy[object]:
     """What a program may report to a collection."""
     if collection.fields:
-        return st.tuples(TEXTS | MISSING, TEXTS | MISSING)
+        return st.tuples(ANY, ANY)
     if collection.name == "two_hot":
         return SETS | MISSING
-    return (NUMBERS if collection.name in ("sized", "number") else TEXTS) | MISSING
+    return ANY
 
 
 def randomization() -> Randomization:

@@ -7,9 +7,10 @@ globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const SOURCES = new URL("../../../../../producers/browser/src/", import.meta.url);
 const [
   { decodeUpload, encodeGroups }, { readCollection, readList }, { allowedOf, charge }, { memoryOf }, { encodeUpload }, { mechanisms },
+  { indexIn, numberOf }, { textOf },
   { md5 }, { blake2b }, { hmac, sha256 },
 ] = await Promise.all(
-  ["decode", "collections", "limits", "randomization/memory", "upload", "mechanisms", "crypto/md5", "crypto/blake2b", "crypto/sha256"].map(
+  ["decode", "collections", "limits", "randomization/memory", "upload", "mechanisms", "notation", "short", "crypto/md5", "crypto/blake2b", "crypto/sha256"].map(
     (name) => import(new URL(`${name}.js`, SOURCES)),
   ),
 );
@@ -57,18 +58,22 @@ const answers = {
   one: ({ id, fingerprint, kind, cohort, windowStart, width, row }) =>
     hex(encodeUpload(unhex(id), BigInt(`0x${fingerprint}`), kind, cohort, windowStart, width, unhex(row))),
   respond: ({ entry, secret, client, reports }) => {
-    const [, , takes, isRight, parameters, responder] = readCollection(entry, mechanisms)._mechanism;
+    const [, , parameters, responder, , takes, isRight = () => true] = readCollection(entry, mechanisms)._mechanism;
     const randomize = responder(memoryOf(unhex(secret), client, entry.name, parameters));
     return reports.map(({ truth, words }) => {
       const [fresh, used] = scripted(words), given = value(truth);
-      if (!(isRight ?? ((each) => takes.includes(typeof each)))(given)) return { takes };
+      if (!isRight(given)) return { takes };
       const [...rows] = randomize(given)(fresh), cohort = rows[3] ?? 0;
       return { cohort, rows: rows.slice(0, 3).map(hex), used: used() };
     });
   },
+  notation: ({ values, given }) => {
+    const number = numberOf(given);
+    return { index: values && indexIn(values, given), number: Number.isNaN(number) ? null : number, text: textOf(given) };
+  },
   list: async ({ body, publicKey }) => (await readList(body, publicKey)).collections.map(({ name }) => name),
   epsilon: ({ entry, limits }) => {
-    const { _mechanism: [, , , , , , isAtMost, [, perReport], [, inf]], _lifetime: lifetime } = readCollection(entry, mechanisms);
+    const { _mechanism: [, , , , [isAtMost, [, perReport], [, inf]]], _lifetime: lifetime } = readCollection(entry, mechanisms);
     return { within: limits.map((each) => isAtMost(each)), perReport, inf, lifetime };
   },
   limit: ({ entry, maxBudget }) => {

@@ -14,7 +14,7 @@ const bitsAt = (row, bits) => bits.reduce((sum, bit, i) => sum | (((row[bit >> 3
  */
 export function count({ entry, inputs, bits, groups, outcomes, samples, devices = 0, reports = 1, width = 0 }, parts) {
   const { freshWords, mechanisms, memoryOf, randomBytes, readCollection } = parts;
-  const [, , , , parameters, responderOf] = readCollection(entry, mechanisms)._mechanism, hits = inputs.map(() => Array(outcomes).fill(0));
+  const [, , parameters, responderOf] = readCollection(entry, mechanisms)._mechanism, hits = inputs.map(() => Array(outcomes).fill(0));
   let responder;
   for (let sample = 0; sample < samples; sample++) {
     if (!responder || (devices && sample % devices === 0)) {

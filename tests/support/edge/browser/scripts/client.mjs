@@ -120,6 +120,33 @@ const scenarios = {
       client.close();
     }
   },
+  async "a clock that was ahead for a moment paces nothing, and what it costs is counted"() {
+    const client = await begin(), AHEAD = 10 * 86_400, SECONDS = 10;
+    const listsAsked = () => edge.requests.filter(([address]) => address.endsWith("/v1/collections")).length;
+    const counts = async () => (await client.status()).counts;
+    edge.answers = [() => answer(503, null, { "Retry-After": "1" }), away];
+    await client.report("many", 3);
+    await client.flush();
+    clock += AHEAD;
+    assert.equal(await client.report("once", "a"), "queued");
+    assert.equal(await client.flush(), 1);
+    assert.deepEqual(await counts(), { expired: 1 });
+    assert.ok(state.pause[1] > clock);
+    assert.equal(listsAsked(), 2);
+    clock -= AHEAD - SECONDS;
+    assert.equal(await client.flush(), 0); // no pause
+    assert.equal(await client.report("many", 3), "queued");
+    assert.equal(listsAsked(), 3);
+    assert.deepEqual(await counts(), { expired: 1, clock_ahead: 1, sent: 1 });
+    assert.equal(await client.report("once", "a"), "too_late"); // charged in the future, and refunded by no clock
+    assert.deepEqual(await counts(), { expired: 1, clock_ahead: 2, sent: 1 });
+    // A pause keeps its length, and one that was as long as any of them is kept.
+    edge.answers = [() => answer(503, null, { "Retry-After": "3600" })];
+    assert.equal(await client.flush(), 1);
+    clock += SECONDS;
+    assert.equal(await client.flush(), 1);
+    assert.deepEqual(await counts(), { expired: 1, clock_ahead: 2, sent: 1 });
+  },
   async "late upload is dropped"() {
     const client = await begin();
     edge.answers = [away];
@@ -177,7 +204,7 @@ const scenarios = {
   },
   async "at most so many uploads wait"() {
     const client = await begin();
-    state.pause = [1, Infinity];
+    state.pause = [1, clock + 3600];
     for (let i = 0; i < 253; i++) await client.report("many", 1);
     assert.equal(state.queue.length, 250);
     assert.deepEqual((await client.status()).counts, { queue_full: 3 });
@@ -295,24 +322,29 @@ const scenarios = {
     for (const mechanisms of [5, "x", { mechanisms: 1 }]) await says({ mechanisms }, "option", ["mechanisms must be", "mechanisms.min.js"]);
     for (const storage of [5, "x", {}, { change: 1 }]) await says({ storage }, "option", ["storage must be", "change"]);
     (await begin({ maxDelaySeconds: 0, maxUploads: 1, sendOnLeave: false, honorPrivacySignals: false })).close();
-    for (const publicKey of ["", undefined, "not base64", "AAAA", `${"A".repeat(40)}====`]) {
-      await says({ publicKey }, "signature", ["publicKey", "base64 of 32 bytes", "--show-key"]);
+    for (const publicKey of ["", undefined, "not base64", "AAAA", `${"A".repeat(40)}====`, `${"A".repeat(42)}_=`, ["A"]]) {
+      await says({ publicKey }, "option", ["publicKey must be base64 of 32 bytes", "--show-key", `got ${publicKey}`]);
     }
+    const absent = await open().catch((error) => error);
+    assert.deepEqual([absent.name, absent.reason], ["DeniableError", "option"]);
     const { collections } = JSON.parse(JSON.parse(lists.present).signed), many = collections.find(({ name }) => name === "many");
-    for (const maxEpsilon of [1.5, { many: 1.5 }, undefined, null, 0, -1, NaN, "much", {}, { many: 0 }]) {
+    for (const maxEpsilon of [1.5, { many: 1.5 }, undefined, null, 0, -1, NaN, "much", "2", {}, { many: 0 }, { many: "2" }]) {
       const figures = `(the list says ${many.epsilon}), got ${maxEpsilon?.many ?? maxEpsilon}`;
       await says({ maxEpsilon }, "epsilon", ["maxEpsilon of many", "a number", figures]);
     }
     await says({ storage: undefined }, "storage", ["indexedDB", "memoryStorage", "directoryStorage"]);
     for (const key in state) delete state[key];
     edge.listAnswer = away;
-    await says({}, "unreachable", ["https://edge.example/v1/collections", "allow_origins"]);
+    await says({}, "unreachable", ["https://edge.example/v1/collections", "no answer"]);
     edge.listAnswer = () => answer(404);
     await says({}, "unreachable", ["404"]);
     edge.listAnswer = () => answer(200, "<h1>Please log in</h1>");
     await says({}, "signature", ["publicKey"]);
     assert.equal(state.queue, undefined);
     edge.listAnswer = null;
+    for (const maxBudget of [{}, { epsilonn: 9 }, NaN, "much"]) {
+      await says({ maxBudget }, "budget", ["maxBudget of many must be a number, or { epsilon, periodSeconds }", "got NaN"]);
+    }
     for (const edge of ["http://localhost:8330", "http://127.0.0.1/below", "http://[::1]:8330", "https://edge.example:8443"]) {
       (await begin({ edge })).close();
     }
@@ -343,14 +375,13 @@ const scenarios = {
   async "a value of another type is refused and not named"() {
     edge.list = lists.further;
     const client = await begin({ mechanisms });
-    const text = "a string", no = [5, null, undefined, true, 9n, Symbol("s"), ["a"], {}, new String("a")], number = "a number or bigint";
-    const numbers = [null, undefined, true, "5", [5], {}, Symbol("s")], arrays = ["AA", 5, { length: 2 }, null, undefined, Symbol("s")];
+    const one = "string, number, bigint or boolean", no = [Symbol("s"), ["a"], [5], {}, new String("a"), () => "a"];
+    const arrays = ["AA", 5, { length: 2 }, null, undefined, Symbol("s")];
     const wrong = {
-      texts: [text, no], words: [text, no], many: [number, numbers], tariff: [text, no],
-      hashed: [text, no], search: [text, no], kept: [text, no], minutes: [number, numbers], plan: [text, no],
-      route: ["an array of two strings", [...arrays, new Set(["AA", "JFK"])]], routes: ["an array of two strings", arrays],
-      plans: ["an array or a set of strings", arrays],
+      route: ["array of two values", [...arrays, new Set(["AA", "JFK"])]], routes: ["array of two values", arrays],
+      plans: ["array or set of values", arrays],
     };
+    for (const name of ["texts", "words", "many", "tariff", "hashed", "search", "kept", "minutes", "plan"]) wrong[name] = [one, no];
     for (const [name, [takes, values]] of Object.entries(wrong)) {
       for (const value of values) {
         const error = await client.report(name, value).catch((thrown) => thrown);
@@ -495,6 +526,32 @@ const scenarios = {
     }
     if (plain) Object.defineProperty(globalThis, "navigator", plain);
   },
+  async "a storage that forgets at once ends a report"() {
+    let changes = 0;
+    const forgetful = { change: async (change) => {
+      assert.ok(++changes < 20);
+      return change({});
+    } };
+    await fails((await begin({ storage: forgetful })).report("many", 3), "storage");
+    assert.equal(changes, 10); // two rounds, and the start
+    assert.deepEqual(edge.uploads, []);
+  },
+  async "an opt-out that cannot be stored throws, and holds for the client"() {
+    let isBroken = false;
+    const client = await begin({ storage: { change: async (change) => {
+      if (isBroken) throw new Error("the disk is full");
+      return change(state);
+    } }, maxDelaySeconds: 3600 });
+    await client.report("many", 3);
+    isBroken = true;
+    await fails(client.optOut(), "storage");
+    isBroken = false;
+    assert.equal(await client.report("many", 3), "opted_out");
+    assert.equal(await client.flush(), 1);
+    assert.deepEqual(edge.uploads, []);
+    await client.optIn();
+    assert.equal(await client.flush(), 0);
+  },
   async "nothing that fails to be stored is reported"() {
     const broken = { change: async () => { throw new Error("the disk is full"); } };
     const client = await begin({ storage: broken });
@@ -528,8 +585,11 @@ const scenarios = {
     for (const upload of edge.uploads) lengths.add(upload.length);
     assert.equal(edge.uploads.length, 17);
     assert.equal(lengths.size, 2); // 1 byte of k-RR, 16 of RAPPOR
-    for (const value of [null, undefined, 5, {}, []]) await fails(client.report("texts", value), "type");
-    for (const value of ["0", true]) await fails(client.report("many", value), "type");
+    for (const name of ["texts", "words", "many"]) {
+      for (const value of [null, undefined, true, "0", "1,5", 0.5, NaN]) assert.equal(await client.report(name, value), "queued");
+      for (const value of [{}, [], Symbol("s")]) await fails(client.report(name, value), "type");
+    }
+    await client.flush();
     assert.equal((await client.status()).queued, 0);
   },
 };

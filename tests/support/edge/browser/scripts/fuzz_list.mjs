@@ -52,7 +52,7 @@ function mutated() {
 /** What may be reported has limits, and can be reported. */
 function use(entry) {
   const collection = readCollection(entry, mechanisms), { _window, _grace, _most, _budget: [epsilon, period, reports], _perReport: perReport } = collection;
-  const [, width, takes, isRight = (value) => takes.includes(typeof value), parameters, responder, isAtMost] = collection._mechanism;
+  const [, width, parameters, responder, [isAtMost], , isRight = (value) => !Array.isArray(value)] = collection._mechanism;
   for (const each of [_window, _grace, _most]) assert.ok(Number.isInteger(each) && each > 0, String(each));
   assert.ok(epsilon > 0 && period > 0 && reports > 0);
   assert.equal(epsilon === Infinity, entry.budget === null);

@@ -43,9 +43,10 @@ const pair = () => {
   const members = many();
   return Array.isArray(members) ? members : [text(), text()];
 };
+const one = () => of([text, number, text, number, () => of([true, false, null, undefined, "2.0", "True", "2,0"])])();
 const VALUES = {
-  many: number, texts: text, tariff: text, words: text, remembered: text, hashed: text, search: text, kept: text, minutes: number,
-  route: pair, routes: pair, plan: text, plans: many,
+  many: one, texts: one, tariff: one, words: one, remembered: one, hashed: one, search: one, kept: one, minutes: one,
+  route: pair, routes: pair, plan: one, plans: many,
 };
 
 /** What a device with these values shows: outcomes, messages, waits, and all of its uploads but id, report and checksum. */
