@@ -21,6 +21,8 @@ PARTS = {
     "opening": "Opening a ledger of 10,000 rows of 128 counters each; `bench.aggregator.scale.opening`.",
     "ids": "Ids of packs, added one by one to one window; `bench.aggregator.scale.opening`.",
     "partitions": "Four workers, a pack a second to each partition; `bench.aggregator.scale.partitions`.",
+    "delays": "One worker; from an event to the first estimate with it that a reader of committed records "
+    "sees, `pack_seconds` included; `bench.comparison.delays`.",
     "collections": "One worker, windows of 10 s, a pack a second to each collection; "
     "`bench.aggregator.scale.collections`.",
     "candidates": "Estimating a window of RAPPOR, 8 cohorts of 128 bits; `bench.aggregator.candidates`.",
