@@ -120,6 +120,7 @@ bench-aggregator: .venv/installed java ## one worker's throughput, memory and st
 	@$(GUARD) .venv/bin/python -m bench.aggregator.memory
 	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.opening
 	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.partitions
+	@$(GUARD) .venv/bin/python -m bench.comparison.delays
 	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.collections
 	@$(GUARD) .venv/bin/python -m bench.aggregator.candidates
 	@$(GUARD) .venv/bin/python -m bench.aggregator.large_domain
@@ -154,7 +155,7 @@ lock: ## update requirements.lock and the other lock files from pyproject.toml, 
 	uv pip compile --quiet --generate-hashes --universal --extra dev \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --constraints requirements.lock \
-		--extra edge --extra otlp --extra postgres --extra worker \
+		--extra edge --extra msk --extra otlp --extra postgres --extra worker \
 		--custom-compile-command "make lock" pyproject.toml -o deploy/image/requirements.lock
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 		--custom-compile-command "make lock" bench/peers.in -o bench/peers.lock

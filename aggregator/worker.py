@@ -186,6 +186,7 @@ async def _serve(
             await asyncio.wait_for(stop.wait(), timing.watch)
         assignment.metrics.unattributed.log_new(asyncio.get_running_loop().time())
         assignment.metrics.other_parameters.log_new(asyncio.get_running_loop().time())
+        assignment.log_start()
         assignment.show_standstills()
         await assignment.show_estimates(history.newest)
         check()

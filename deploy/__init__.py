@@ -10,6 +10,7 @@ cluster         an existing Kafka cluster: topics, permissions, connections, dia
 services        what runs all the time: workers, edge, relay
 produce         commands of a producer
 query           commands that read estimates and counts
+backfill        `deniable backfill`: past events into exported files
 start           `deniable init` and `deniable dev`
 demo            `deniable demo`
 monitoring      files for Prometheus and Grafana

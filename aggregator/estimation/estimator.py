@@ -43,6 +43,7 @@ IDLE_MILLISECONDS = 1000  # after a window's grace; by then the reports of a bus
 WAITING_MILLISECONDS = 60_000  # after which a window that is still open waits for relays
 TICK_SECONDS = 1.0  # without new counts, between two looks whether a window is over
 LEAST_REST_SECONDS = 0.1  # between two turns
+LEADERS_SECONDS = 3.0  # of waiting for a window's end, after which the leader may be an old one
 # How many times as long as they took early estimates rest, but for the first one of a window. So they need a
 # twentieth of a core for a partition; while a worker catches up, a hundredth, and first ones rest, too.
 REST = 20.0
@@ -115,6 +116,7 @@ class Estimator:
         self.on_result = on_result
         self.merged = MergedCounts()
         self.caught_up = False
+        self._waits_since = 0.0  # for a window's end, or since leaders were asked for; 0 if none waits
         self._early_at = 0.0  # when early estimates go on, on the monotonic clock
         self._is_early_left = False
         # After a rebuild, what was published may have no counts at all any more.
@@ -131,6 +133,8 @@ class Estimator:
                 await counts.read()
                 self.caught_up = True
                 self._look_at_time(time.time())
+                if self._waits_long():
+                    reader.ask_for_leaders()
                 await self._estimate_due()
                 await asyncio.sleep(min(LEAST_REST_SECONDS, self.longest_rest_seconds))
                 await counts.arrive(self._patience())
@@ -200,11 +204,7 @@ class Estimator:
                 records = [empty_record_of(collection, window[1], totals)]
             elif totals.reports >= collection.minimum_reports or has_shrunk:
                 with self.metrics.estimate_seconds.time():
-                    result = window_estimate.estimate(collection, totals)
-                if final and collection.publish_all:
-                    records = window_estimate.records_of(collection, window[1], totals, result, final=True)
-                else:
-                    records = [window_estimate.record_of(collection, window[1], totals, result, final=final)]
+                    records = window_estimate.published_records(collection, window[1], totals, final=final)
                 records = [growing.dated(each) for each in records] if growing else records
         except (ValueError, ArithmeticError, IndexError) as error:
             log.error("no estimate", collection=collection.name, window_start=window[1], error=str(error))
@@ -261,7 +261,18 @@ class Estimator:
     def _look_at_time(self, now: float) -> None:
         """See which windows are over by now, unix seconds."""
         self.show_windows(now)
-        self.ask_to_close(self.waited_for(now * 1000))
+        waited_for = self.waited_for(now * 1000)
+        self.ask_to_close(waited_for)
+        if not waited_for:
+            self._waits_since = 0.0
+        elif not self._waits_since:
+            self._waits_since = time.monotonic()
+
+    def _waits_long(self) -> bool:
+        now = time.monotonic()
+        is_long = bool(self._waits_since) and now - self._waits_since >= LEADERS_SECONDS
+        self._waits_since = now if is_long else self._waits_since
+        return is_long
 
     def _patience(self) -> float:
         """How long to wait for new counts, seconds."""

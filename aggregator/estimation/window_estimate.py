@@ -12,6 +12,7 @@ from deniable.aggregator.estimation.pair_record import pair_record
 from deniable.aggregator.records.estimate import (
     Bit,
     EstimateRecord,
+    NumberDensity,
     NumberMean,
     NumberQuantile,
     Other,
@@ -23,6 +24,7 @@ from deniable.estimators.decoding.hashed.decode import decode_hashed
 from deniable.estimators.decoding.hashed.listed import decode_listed
 from deniable.estimators.decoding.hot.decode import decode_hot
 from deniable.estimators.decoding.hot.pair import decode_pair
+from deniable.estimators.detectors.fit import with_fit
 from deniable.estimators.frequency import krr as krr_estimate
 from deniable.estimators.frequency import remainder
 from deniable.estimators.frequency.estimate import Estimate
@@ -47,7 +49,11 @@ Places = npt.NDArray[np.intp]  # of values, in the order of the collection's lab
 
 
 def estimate(collection: Collection, window: WindowCounts) -> Estimate:
-    """Run the collection's default estimator on the counts of one window, or the sum of several."""
+    """Run the collection's default estimator and the test of fit on the counts of one window."""
+    return with_fit(_estimate(collection, window), window.counts, window.cohort_sizes, collection.mechanism)
+
+
+def _estimate(collection: Collection, window: WindowCounts) -> Estimate:
     match collection.mechanism:
         case Rappor() as mechanism:
             return rappor_decode.decode(window.counts, window.cohort_sizes, collection.candidates, mechanism)
@@ -99,6 +105,21 @@ def records_of(
     ]
 
 
+def published_records(
+    collection: Collection, window_start: int, window: WindowCounts, *, final: bool
+) -> list[EstimateRecord]:
+    """Estimate a window; return what is published of it: all values only if final and `publish_all`.
+
+    Raises
+    ------
+    ValueError, ArithmeticError or IndexError if no estimate fits the counts.
+    """
+    result = estimate(collection, window)
+    if final and collection.publish_all:
+        return records_of(collection, window_start, window, result, final=True)
+    return [record_of(collection, window_start, window, result, final=final)]
+
+
 def _record(
     collection: Collection,
     window_start: int,
@@ -137,7 +158,15 @@ def _record(
         high_all=result.for_all.high[shown].tolist() if result.for_all else [],
         unbiased=result.unbiased[shown].tolist() if result.unbiased is not None else [],
         unexplained_bits=[Bit(*place) for place in misfit.places()[:MOST_BITS]] if misfit else [],
+        density=_density(collection, result),
     )
+
+
+def _density(collection: Collection, result: Estimate) -> NumberDensity | None:
+    mechanism = collection.mechanism
+    if result.density is None or not isinstance(mechanism, SquareWave):
+        return None
+    return NumberDensity(mechanism.minimum, mechanism.maximum, result.density.tolist())
 
 
 def _mean(collection: Collection, window: WindowCounts, result: Estimate) -> NumberMean | None:

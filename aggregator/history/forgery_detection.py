@@ -4,7 +4,6 @@ Rule: the p-values of one detector are multiplied by their number (Bonferroni). 
 values, one detector alarms in one run with probability at most `rate`.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import counter_rates
 from deniable.estimators.detectors.forgery import (
     change_p_value,
     change_p_values,
@@ -24,7 +24,6 @@ from deniable.estimators.detectors.forgery import (
 from deniable.estimators.mechanisms.hashing.function_block import block_of
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -112,18 +111,7 @@ def judge_pack(collection: Collection, pack: wire.Pack) -> float | None:
 def _impossible(collection: Collection, start: int, window: WindowCounts) -> ScoredWindow:
     """The least likely counter of a window, and the p-value of all of them together."""
     mechanism = collection.mechanism
-    if isinstance(mechanism, Rappor | HotRappor):
-        hit, miss = mechanism.q_star, mechanism.p_star
-    elif isinstance(mechanism, FunctionPool | PrefixTree):
-        pool = _pool_of(mechanism)
-        hit, miss = (each / pool.hash_functions for each in (pool.response.p, pool.response.q))
-    elif isinstance(mechanism, PairKRR):
-        hit, miss = (
-            math.prod(rates) for rates in zip(*((own.p, own.q) for own in mechanism.fields), strict=True)
-        )
-    else:
-        hit, miss = mechanism.p, mechanism.q
-    p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], hit, miss)
+    p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], *counter_rates(mechanism))
     cohort, column = map(int, np.unravel_index(int(p_values.argmin()), p_values.shape))
     p_value = min(1.0, float(p_values.min()) * p_values.size)
     if isinstance(mechanism, Rappor):

@@ -6,6 +6,7 @@ import numpy as np
 
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import FIT
 from deniable.estimators.frequency.estimate import ScalarEstimate
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from deniable.estimators.mechanisms.rappor import Rappor
@@ -24,6 +25,7 @@ class PeriodShares(NamedTuple):
     misfit : the part of both that is alike in every window: of RAPPOR of any text from strings outside the
         candidates, of longitudinal hashing from collisions; 0 for others.
     mean : of a number, in its units; None for other mechanisms.
+    fit_p_value : of the test of fit, where clients may return.
     """
 
     share: FloatArray
@@ -31,6 +33,7 @@ class PeriodShares(NamedTuple):
     shared_error: FloatArray
     misfit: FloatArray
     mean: ScalarEstimate | None
+    fit_p_value: float
 
 
 def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:
@@ -44,4 +47,5 @@ def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:
         misfit = shared.misfit.std_error
     elif isinstance(collection.mechanism, LongitudinalHash):
         misfit += independent.diagnostics["collision_error"]
-    return PeriodShares(share, errors[0], errors[1], misfit, independent.mean)
+    fit = shared.diagnostics.get(FIT, 1.0)
+    return PeriodShares(share, errors[0], errors[1], misfit, independent.mean, fit)

@@ -1,14 +1,14 @@
 """Times, periods and counts, as people and programs write them."""
 
-import re
 import reprlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
+from deniable.protocol.times import GivenTime, read_time
+
 LATEST = 253_402_300_799  # the last second of the year 9999
-#: 1970, and 1973 to 5138. Eight digits may be a date without dashes, twelve one with its hour and minute.
-UNIX_SECONDS = re.compile(r"0|[1-9][0-9]{8,10}")
+NO_TIME = GivenTime(-1.0)
 
 
 class Period(NamedTuple):
@@ -40,24 +40,26 @@ def period_of(start: str, end: str) -> Period:
     return period
 
 
-def parse_time(name: str, text: str, *, takes_local: bool = False) -> int:
-    """Parse a time to unix seconds: ISO 8601, or unix seconds of 9 to 11 digits, or 0.
+def parse_time(name: str, text: str, zone: tzinfo | None = None, *, takes_local: bool = False) -> int:
+    """Parse a time to unix seconds.
 
     Parameters
     ----------
     name : of the parameter, for the error message.
-    text : the time.
-    takes_local : whether ISO 8601 may lack its zone; then it is in this machine's.
+    text : the time (see `protocol.times`).
+    zone : of ISO 8601 that names none; None for this machine's.
+    takes_local : whether ISO 8601 may lack its zone.
 
     Raises
     ------
     ValueError.
     """
     try:
-        seconds = int(text) if UNIX_SECONDS.fullmatch(text) else _seconds_of(text, takes_local)
-    except (ValueError, OverflowError):
-        seconds = -1
-    if not 0 <= seconds <= LATEST:
+        moment = read_time(text, zone)
+    except ValueError:
+        moment = NO_TIME
+    is_told = moment.has_zone or takes_local
+    if not (0 <= moment.seconds <= LATEST and moment.seconds.is_integer() and is_told):
         examples = (
             "ISO 8601, such as 2026-01-31T00:00:00Z, or in local time 2026-01-31 or '2026-01-31 09:00'"
             if takes_local
@@ -65,16 +67,9 @@ def parse_time(name: str, text: str, *, takes_local: bool = False) -> int:
         )
         raise ValueError(
             f"{name} must be whole seconds from 1970 to 9999: {examples}, or unix seconds, 0 or 9 to 11 "
-            f"digits such as 1769817600, got {reprlib.repr(text)}"
+            f"digits such as 1769817600, or unix milliseconds, 13 digits, got {reprlib.repr(text)}"
         )
-    return seconds
-
-
-def _seconds_of(text: str, takes_local: bool) -> int:
-    parsed = datetime.fromisoformat(text)
-    if (parsed.tzinfo is None and not takes_local) or parsed.microsecond:
-        raise ValueError("no zone, or a fraction of a second")
-    return int(parsed.timestamp())
+    return int(moment.seconds)
 
 
 def iso(unix_seconds: int) -> str:

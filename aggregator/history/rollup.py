@@ -1,5 +1,6 @@
 """Roll-ups: counts of many windows summed, and estimated under two assumptions about who reported."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from deniable.aggregator.history.share_sequences import ShareSequence, sequence_
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import with_fit
 from deniable.estimators.frequency.estimate import Estimate
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
@@ -81,13 +83,15 @@ class RollUpRecord(PastRecord, frozen=True):
     whole period, with the errors under each assumption. All three are null if there are fewer reports than
     minimum_reports. `sequence` has intervals that hold at every look while the period grows, of a number
     of its mean. `other` of `shared` is null if values are omitted, except for plain k-RR, `local-hash` and
-    `rappor`.
+    `rappor`. `edges` are those of a number's rows, in its units, ascending, one more than rows; null for
+    other mechanisms.
     """
 
     overlap: float | None
     independent: EstimateRecord | None
     shared: EstimateRecord | None
     sequence: ShareSequence | None = None
+    edges: list[float] | None = None
 
 
 def coverage_of(collection: Collection, period: Period, joined: Joined) -> WindowCoverage:
@@ -151,15 +155,25 @@ def too_few_reports(collection: Collection, joined: Joined, where: str = "") -> 
 
 @one_blas_thread()
 def roll_up(collection: Collection, joined: Joined) -> RollUp | None:
-    """Estimate over all joined windows; None if there are fewer reports than minimum_reports.
+    """Estimate over all joined windows, with the test of fit; None below minimum_reports.
 
     Raises
     ------
     ValueError if no estimate fits the counts.
     """
-    counts, mechanism = joined.counts, collection.mechanism
-    if counts.reports < collection.minimum_reports:
+    if joined.counts.reports < collection.minimum_reports:
         return None
+    result, counts = _rolled_up(collection, joined), joined.counts
+    mechanism = collection.mechanism
+    independent = with_fit(result.independent, counts.counts, counts.cohort_sizes, mechanism)
+    if result.shared is result.independent:
+        return replace(result, independent=independent, shared=independent)
+    shared = with_fit(result.shared, counts.counts, counts.cohort_sizes, mechanism, result.overlap)
+    return replace(result, independent=independent, shared=shared)
+
+
+def _rolled_up(collection: Collection, joined: Joined) -> RollUp:
+    counts, mechanism = joined.counts, collection.mechanism
     reports = np.array(list(joined.reports.values()), np.int64)
     match mechanism:
         case Rappor():
@@ -200,7 +214,7 @@ def record_of(
     whole: bool = False,
 ) -> RollUpRecord:
     """Put a roll-up into its record: the largest estimates, as for one window, or all if `whole`."""
-    counts = joined.counts
+    counts, mechanism = joined.counts, collection.mechanism
     put = window_estimate.whole_record_of if whole else window_estimate.record_of
 
     def estimated(estimate: Estimate) -> EstimateRecord:
@@ -215,6 +229,7 @@ def record_of(
         independent=independent,
         shared=_shared(collection, result, estimated(result.shared)) if result else None,
         sequence=sequence_of_record(collection, independent, reports) if independent else None,
+        edges=list(map(float, mechanism.row_bounds)) if isinstance(mechanism, SquareWave) else None,
     )
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
+from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.terms import Terms
 from deniable.aggregator.ledger.terms_update import changed_terms
 from deniable.aggregator.maintenance.ledger_reader import ledger_rows, progress_in, terms_in
@@ -58,6 +59,22 @@ async def adoption(deployment: Deployment) -> Adoption:
         revision = 0 if counted is None else row_values.decode_revision(counted)
         ledgers.append(LedgerTerms(revision, terms_in(found), progress.position, progress.watermark_ms))
     return adoption_of(ledgers, deployment.collections, deployment.revision)
+
+
+async def check_adoption(deployment: Deployment) -> None:
+    """Check that all ledgers accept a file, as when a worker opens them with it; nothing is written.
+
+    Raises
+    ------
+    TermsError, LedgerRefusedError or RowError if a worker would end; KafkaError.
+    """
+    for partition in range(deployment.topics.partitions):
+        found = await ledger_rows(deployment, partition)
+        ledger = Ledger(partition, deployment.topics.partitions)
+        ledger.restore(
+            row for row in found.items() if isinstance(row[0], row_keys.SingleKey | row_keys.TermsKey)
+        )
+        ledger.agree(deployment.collections, deployment.revision)
 
 
 def adoption_of(

@@ -17,6 +17,7 @@ from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.runs.run import UNKNOWN_EPOCH
 from deniable.aggregator.maintenance.ledger_reader import (
+    lasting,
     ledger_rows,
     log_start,
     progress_in,
@@ -120,7 +121,7 @@ async def _pass_over_loss(deployment: Deployment, partition: int) -> str:
     """Continue this ledger past what its log has lost; say what, empty if nothing."""
     start, append_ms = await log_start(deployment, partition)
     position = progress_in(await ledger_rows(deployment, partition)).position
-    if start <= position and not await _is_replaced(deployment, partition):
+    if start <= position and not await lasting(partial(_is_replaced, deployment, partition)):
         return ""
     async with _taken_over(deployment, partition) as (store, ledger):
         lost, end = start - ledger.position, await _end_of_log(deployment, partition)

@@ -1,6 +1,9 @@
 """Reads a ledger's rows, and the log it counts, without owning either."""
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
@@ -8,6 +11,21 @@ from deniable.aggregator.ledger.terms import Terms
 from deniable.aggregator.partition.ledger_checks import check_genesis, decoded
 from deniable.aggregator.partition.ledger_store import LedgerStore
 from deniable.cluster.reading.partition_reader import RowReader, read_rows
+
+SESSION_SECONDS = 20.0  # more than a broker's: a leader that was replaced has an old log until then
+AGAIN_SECONDS = 1.0
+
+Found = TypeVar("Found")
+
+
+async def lasting(ask: Callable[[], Awaitable[Found]]) -> Found:
+    """Return what is found for longer than a broker's session lasts; what is false, as soon as that is."""
+    deadline = time.monotonic() + SESSION_SECONDS
+    while True:
+        found = await ask()
+        if not found or time.monotonic() > deadline:
+            return found
+        await asyncio.sleep(AGAIN_SECONDS)
 
 
 def reader_of(deployment: Deployment, source: int) -> RowReader:

@@ -8,7 +8,7 @@ Rule 3: nothing that stands is published again. A rejection that is not in `reje
 transaction that moves the position past it. Workers publish the estimates whose packs have changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deniable.aggregator.deployment import Deployment
@@ -71,27 +71,39 @@ async def rebuild(deployment: Deployment) -> dict[int, Rebuilt]:
     KafkaError, also if a worker takes a ledger over meanwhile.
     """
     topics = deployment.topics
-    lost = [partition for partition in range(topics.partitions) if await _is_lost(deployment, partition)]
-    if not lost:
+    lost = [partition for partition in range(topics.partitions) if await _seems_lost(deployment, partition)]
+    rebuilt: dict[int, Rebuilt] = {}
+    if lost:
+        recorded = await recorded_counts(deployment, lost)
+        rejected = await rejected_offsets(deployment, lost)
+        for each in lost:
+            if found := await _rebuild(deployment, recorded.pop(each), rejected.pop(each)):
+                rebuilt[each] = found
+    if not rebuilt:
         raise MaintenanceError(
             f"no ledger of {topics.state} is lost; to count all again, stop all workers, delete the topic "
             f"{topics.state}, and run deniable topics create before this"
         )
-    recorded = await recorded_counts(deployment, lost)
-    rejected = await rejected_offsets(deployment, lost)
-    return {each: await _rebuild(deployment, recorded.pop(each), rejected.pop(each)) for each in lost}
+    return rebuilt
 
 
-async def _is_lost(deployment: Deployment, partition: int) -> bool:
+async def _seems_lost(deployment: Deployment, partition: int) -> bool:
+    """Whether a broker shows no ledger; one that is cut off from the others may lack rows of a whole one."""
     committed = await LedgerStore(deployment.cluster, deployment.topics, partition).committed()
     stored = await read_rows(deployment.cluster, deployment.topics.state, partition)
-    found = decoded(deployment, partition, stored)
+    return _is_lost(decoded(deployment, partition, stored), committed)
+
+
+def _is_lost(found: Mapping[row_keys.Key, bytes], committed: int | None) -> bool:
     if row_keys.SingleKey.GENESIS not in found or found.keys() <= KEPT:
         return True
     return progress_in(found).position < (committed or 0)
 
 
-async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: RejectedOffsets) -> Rebuilt:
+async def _rebuild(
+    deployment: Deployment, recorded: RecordedCounts, rejected: RejectedOffsets
+) -> Rebuilt | None:
+    """Rebuild one ledger; None, and nothing is deleted, if it is whole when read to a proven end."""
     topics, partition = deployment.topics, recorded.source
     start, append_ms = await log_start(deployment, partition)
     ledger = Ledger(partition, topics.partitions)
@@ -99,7 +111,10 @@ async def _rebuild(deployment: Deployment, recorded: RecordedCounts, rejected: R
     ledger.adopt(terms_at(recorded.terms, start) | {name: terms_of(of) for name, of in unrecorded.items()})
     store = LedgerStore(deployment.cluster, topics, partition)
     try:
+        committed = await store.committed()
         found = decoded(deployment, partition, await store.open())
+        if not _is_lost(found, committed):
+            return None
         deleted = [row_keys.encode_key(key) for key in found if key is not row_keys.SingleKey.OWNER]
         if start:
             ledger.pass_over(start, append_ms or store.opened_ms)

@@ -53,12 +53,14 @@ class Recount:
     at : counts by position.
     markers : number of markers read. Workers before 0.2 counted them as malformed packs.
     records : number of records read.
+    end : of the log, as a broker knew it before the reading.
     whole_from : windows that start earlier may lack records, unix seconds.
     """
 
     at: Mapping[int, Counted]
     markers: int
     records: int
+    end: int
     whole_from: int
 
 
@@ -68,7 +70,7 @@ async def recount(deployment: Deployment, claim: StoredCounts, positions: set[in
     at: dict[int, Counted] = {}
     markers, records, whole_from = 0, 0, claim.progress.whole_from
     async with reader_of(deployment, claim.source) as reader:
-        start = await reader.start_offset()
+        start, end = await reader.start_offset(), await reader.end_offset()
         ledger = Ledger(claim.source, deployment.topics.partitions, terms_at(claim.terms, start))
         async for record in reader.until_end():
             if start > 0 and not records:
@@ -80,7 +82,7 @@ async def recount(deployment: Deployment, claim: StoredCounts, positions: set[in
     if start > 0 and not records:  # retention has deleted all that was counted
         whole_from = max(whole_from, untouched_window(claim.progress.watermark_ms, 1))
     at.update({position: dict(ledger.counts.rows()) for position in waiting})
-    return Recount(at, markers, records, whole_from)
+    return Recount(at, markers, records, end, whole_from)
 
 
 def difference(claim: StoredCounts, recounted: Recount, alive: Counted, deployment: Deployment) -> int:

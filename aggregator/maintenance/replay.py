@@ -4,10 +4,10 @@ Workers may continue meanwhile: stored counts are compared with the recount at t
 """
 
 import asyncio
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
@@ -15,13 +15,14 @@ from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.estimation.merged_counts import MergedCounts
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.maintenance.ledger_reader import (
+    lasting,
     ledger_rows,
     log_start,
     progress_in,
     reader_of,
     terms_in,
 )
-from deniable.aggregator.maintenance.recount import Counted, StoredCounts, difference, recount
+from deniable.aggregator.maintenance.recount import Counted, Recount, StoredCounts, difference, recount
 from deniable.aggregator.maintenance.replay_windows import counts_difference, final_counts
 from deniable.aggregator.partition.failures import RecordsLostError
 from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
@@ -30,8 +31,6 @@ from deniable.estimators.errors import DeniableError
 from deniable.protocol.marker import is_marker
 
 WAIT_SECONDS = 60.0
-SESSION_SECONDS = 20.0
-AGAIN_SECONDS = 1.0
 MOST_MARKERS = 1000  # after the last pack
 
 
@@ -86,7 +85,7 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     merged = MergedCounts()
     for source in sources:
         mine = [claim for claim in (ledgers[source], *claims) if claim.source == source]
-        recounted = await recount(deployment, ledgers[source], {claim.position for claim in mine})
+        recounted = await _recounted(deployment, ledgers[source], {claim.position for claim in mine})
         alive = recounted.at[ledgers[source].position]
         apart += sum(difference(claim, recounted, alive, deployment) for claim in mine)
         records += recounted.records
@@ -104,20 +103,33 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     return Comparison(apart, records, len(whole), whole_from, foreign, merged, len(kept))
 
 
-async def _check_reachable(deployment: Deployment, source: int) -> None:
-    """Fail before waiting: a ledger of another log, or lost records.
+async def _recounted(deployment: Deployment, claim: StoredCounts, positions: set[int]) -> Recount:
+    """Recount up to these positions; what a broker lacks of that is no difference, however long it does."""
+    recounted: list[Recount] = []
 
-    For longer than a broker's session: a leader that was replaced has an old ledger.
-    """
-    deadline = time.monotonic() + SESSION_SECONDS
-    while True:
-        start, _ = await log_start(deployment, source)  # first: workers and retention continue
-        position = progress_in(await ledger_rows(deployment, source)).position
-        if start <= position:
-            return
-        if time.monotonic() > deadline:
-            raise ReplayError(str(RecordsLostError(source, position, start)))
-        await asyncio.sleep(AGAIN_SECONDS)
+    async def lacks() -> int:
+        recounted[:] = [await recount(deployment, claim, positions)]
+        return max(0, max(positions) - recounted[0].end)
+
+    if await lasting(lacks):
+        raise ReplayError(
+            f"partition {claim.source} of {deployment.topics.reports} ends at {recounted[0].end}, but is "
+            f"counted up to {max(positions)}: the broker that answers is cut off from others, or the log "
+            "has lost its end. Run this again once deniable doctor finds nothing"
+        )
+    return recounted[0]
+
+
+async def _check_reachable(deployment: Deployment, source: int) -> None:
+    """Fail before waiting: a ledger of another log, or lost records."""
+    if lost := await lasting(partial(_lost, deployment, source)):
+        raise ReplayError(str(lost))
+
+
+async def _lost(deployment: Deployment, source: int) -> RecordsLostError | None:
+    start, _ = await log_start(deployment, source)  # first: workers and retention continue
+    position = progress_in(await ledger_rows(deployment, source)).position
+    return None if start <= position else RecordsLostError(source, position, start)
 
 
 async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> None:

@@ -205,7 +205,7 @@ ESTIMATE_BELOW = GaugeMetric(
     unit="ratio",
     labels=("collection", "edge"),
     meaning="Estimated share of numbers that are at most `edge`, in the newest window: the distribution at "
-    f"{EDGES_SHOWN} evenly spaced edges, or at all steps if there are fewer. The difference of two edges is "
+    f"{EDGES_SHOWN} evenly spaced edges, or at all rows if there are fewer. The difference of two edges is "
     "the share between them. Only collections of mechanism `number`.",
 )
 ESTIMATE_INDEPENDENCE_P_VALUE = GaugeMetric(
@@ -214,6 +214,15 @@ ESTIMATE_INDEPENDENCE_P_VALUE = GaugeMetric(
     meaning="Probability of reports that depend as much on each other as those of the newest estimate, or "
     "more, if the two fields of a pair are independent; 1 if there are too few reports for a test. Only "
     "collections of pairs of fields.",
+)
+ESTIMATE_FIT_P_VALUE = GaugeMetric(
+    name="estimate_fit_p_value",
+    labels=("collection",),
+    meaning="Bound on the probability that honest reports give a count as far outside of what any true "
+    "values explain as one of the newest estimate. Below 1e-6 the counts contradict the parameters, and the "
+    "estimate means nothing.",
+    remedy="below 1e-6, look for reports that are forged, or randomized otherwise than declared: `deniable "
+    "detect`.",
 )
 ESTIMATE_REPORTS = GaugeMetric(
     name="estimate_reports", labels=("collection",), meaning="Reports behind the newest estimate."

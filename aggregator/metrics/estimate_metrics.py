@@ -17,12 +17,9 @@ from prometheus_client.registry import Collector
 from deniable.aggregator.metrics import definitions
 from deniable.aggregator.metrics.definitions import MOST_VALUES, VALUES_SHOWN
 from deniable.aggregator.metrics.number_metrics import NumberFigures, number_families
-from deniable.aggregator.records.estimate import (
-    EstimateRecord,
-    IndependenceTest,
-    Other,
-)
+from deniable.aggregator.records.estimate import EstimateRecord, Other
 from deniable.aggregator.records.known_texts import FOUND_TEXTS
+from deniable.estimators.detectors.fit import FIT
 
 #: For each value shown, in the order of `_Value`.
 FIGURES = (
@@ -40,6 +37,12 @@ LISTS = (
     definitions.LIST_UNLISTED_TEXTS,
     definitions.LIST_UNLISTED,
 )
+#: At most one figure of a collection each, in the order of `_single_figures`.
+SINGLE = (
+    definitions.ESTIMATE_INDEPENDENCE_P_VALUE,
+    definitions.ESTIMATE_FIT_P_VALUE,
+    definitions.FOUND_TEXTS,
+)
 
 
 class _Value(NamedTuple):
@@ -56,9 +59,8 @@ class _Shown(NamedTuple):
     values: list[_Value]
     other: Other | None
     number: NumberFigures | None
-    independence: IndependenceTest | None
+    single: tuple[float | None, ...]
     of_list: tuple[float | None, ...]
-    found_texts: float | None
 
 
 class EstimateMetrics(Collector):
@@ -90,11 +92,9 @@ class EstimateMetrics(Collector):
         self._dropped.labels(name).inc(len(largest) - len(places))
         values = [_value(record, place) for place in places]
         of_number = NumberFigures.of(record)
-        test = None if record.pair is None else record.pair.independence
-        of_list = _list_figures(record)
-        found_texts = record.diagnostics.get(FOUND_TEXTS)
+        single, of_list = _single_figures(record), _list_figures(record)
         self._shown[name] = _Shown(
-            record.window_start, record.reports, values, record.other, of_number, test, of_list, found_texts
+            record.window_start, record.reports, values, record.other, of_number, single, of_list
         )
 
     def forget(self, collection: str) -> None:
@@ -127,8 +127,7 @@ class EstimateMetrics(Collector):
                     high.add_metric([name], shown.other.high)
         of_numbers = [(name, shown.number) for name, shown in every.items() if shown.number is not None]
         yield from (*figures, other, other_error, low, high, reports, window)
-        yield from (*number_families(of_numbers), _independence(every), *_list_families(every))
-        yield _found_texts(every)
+        yield from (*number_families(of_numbers), *_single_families(every), *_list_families(every))
 
     def _admits(self, record: EstimateRecord, place: int) -> bool:
         """Whether a value may be shown: noise must not use up the share of real values."""
@@ -142,20 +141,19 @@ class EstimateMetrics(Collector):
         return True
 
 
-def _found_texts(shown: Mapping[str, _Shown]) -> Metric:
-    family = definitions.FOUND_TEXTS.family()
-    for name, each in shown.items():
-        if each.found_texts is not None:
-            family.add_metric([name], each.found_texts)
-    return family
+def _single_families(shown: Mapping[str, _Shown]) -> Iterator[Metric]:
+    for place, metric in enumerate(SINGLE):
+        family = metric.family()
+        for name, each in shown.items():
+            if (figure := each.single[place]) is not None:
+                family.add_metric([name], figure)
+        yield family
 
 
-def _independence(shown: Mapping[str, _Shown]) -> Metric:
-    family = definitions.ESTIMATE_INDEPENDENCE_P_VALUE.family()
-    for name, each in shown.items():
-        if each.independence is not None:
-            family.add_metric([name], each.independence.p_value)
-    return family
+def _single_figures(record: EstimateRecord) -> tuple[float | None, ...]:
+    """Return the figures of SINGLE; None where the estimate has no such figure."""
+    p_value = None if record.pair is None else record.pair.independence.p_value
+    return p_value, record.diagnostics.get(FIT), record.diagnostics.get(FOUND_TEXTS)
 
 
 def _list_families(shown: Mapping[str, _Shown]) -> Iterator[Metric]:

@@ -1,6 +1,6 @@
 """Exported estimates of numbers: mean, quantiles, and the distribution at a few edges.
 
-Rule: a number has at most EDGES_SHOWN series of its distribution, however many steps it has.
+Rule: a number has at most EDGES_SHOWN series of its distribution, however many rows it has.
 """
 
 from collections.abc import Iterable, Iterator
@@ -44,24 +44,25 @@ class NumberFigures(NamedTuple):
 
 
 def shares_below(record: EstimateRecord) -> list[tuple[str, float]]:
-    """Sum up the shares of a number's steps at EDGES_SHOWN evenly spaced edges, or at all if there are fewer.
+    """Sum up the shares of a number's rows at EDGES_SHOWN evenly spaced edges, or at all if there are fewer.
 
     Parameters
     ----------
-    record : of a number: its values are lower edges of steps of one width, ascending. Without all of them,
-        there is no distribution to show.
+    record : of a number: its values are lower edges of rows, ascending. Without all of them, there is no
+        distribution to show.
 
     Returns
     -------
-    Upper edges of merged steps, as text, and the share of numbers below each: ascending, to 1 at the maximum.
+    Upper edges of rows, as text, and the share of numbers below each: ascending, to 1 at the maximum.
     """
-    steps = len(record.values)
-    if record.mechanism != SquareWave.name or record.omitted or steps < 2:
+    rows = len(record.values)
+    if record.mechanism != SquareWave.name or record.omitted or rows < 2:
         return []
     lower = np.array(record.values, np.float64)
-    upper = np.append(lower[1:], lower[-1] + (lower[-1] - lower[0]) / (steps - 1))
-    count = min(EDGES_SHOWN, steps)
-    places = np.arange(1, count + 1) * steps // count - 1
+    of_one_width = lower[-1] + (lower[-1] - lower[0]) / (rows - 1)  # records of older versions say no more
+    upper = np.append(lower[1:], record.density.maximum if record.density else of_one_width)
+    count = min(EDGES_SHOWN, rows)
+    places = np.arange(1, count + 1) * rows // count - 1
     shares = np.cumsum(record.frequency)
     return [(f"{upper[place]:.10g}", float(shares[place])) for place in places]
 

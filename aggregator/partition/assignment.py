@@ -15,6 +15,7 @@ from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.topics.markers import Markers
 from deniable.aggregator.topics.relays import Relays
 from deniable.cluster.connection.outage import Outage
+from deniable.cluster.connection.start_log import StartLog
 
 #: Ledgers that are opened at a time: with hundreds, requests would wait for each other until they time out.
 OPENINGS = 16
@@ -48,6 +49,7 @@ class Assignment:
         self._openings = asyncio.Semaphore(OPENINGS)
         self._shown: dict[str, EstimateRecord] = {}
         self._assigned = False
+        self._start = StartLog()
         topics = deployment.topics
         self.outage = Outage(deployment.cluster, "counting waits", (topics.reports, topics.state))
         self.markers = Markers(deployment.cluster, topics, self.outage)
@@ -128,6 +130,13 @@ class Assignment:
         """Show which partitions are stalled."""
         for owner in self._owners.values():
             owner.readiness.show_standstill()
+
+    def log_start(self) -> None:
+        """Log now and then how many partitions are served, until all are for the first time."""
+        reasons = self.reasons_not_ready()
+        if not self.outage.cause:  # which is logged once, however long it lasts
+            served = len(self._owners) - len(reasons) if self._assigned else 0
+            self._start.has_time(next(iter(reasons), ""), partitions=f"{served} of {len(self._owners)}")
 
     async def show_estimates(self, newest: Mapping[str, EstimateRecord]) -> None:
         """Show the newest estimates, by name, of the collections that this worker estimates.

@@ -15,9 +15,8 @@ from deniable.aggregator.ledger.runs.run import Run
 from deniable.aggregator.partition.assignment import Assignment
 from deniable.aggregator.partition.consumer import Consumer, ExactApp
 from deniable.aggregator.partition.fetching.fair_fetching import HANDED_RUNS
-from deniable.cluster.cluster import Cluster
+from deniable.cluster.cluster import LEADERS_MILLISECONDS, Cluster
 
-LEADERS_MILLISECONDS = 10_000
 SESSION_SECONDS = 10  # without a heartbeat, after which a worker's partitions move on
 BUFFERED_EVENTS = 2  # one event is a partition's share of a fetch: at most FETCH_BYTES, or one pack
 COUNTING_SECONDS = 0.005  # of counting, before other tasks of the event loop run
@@ -35,6 +34,10 @@ def _credentials(cluster: Cluster) -> CredentialsT | None:
     """Our security settings as Faust's, which it turns back into aiokafka's."""
     settings = cluster.client_settings()
     match settings.get("security_protocol"):
+        case "SASL_SSL" if "sasl_oauth_token_provider" in settings:
+            return faust.OAuthCredentials(
+                oauth_cb=settings["sasl_oauth_token_provider"], ssl_context=settings["ssl_context"]
+            )
         case "SASL_SSL":
             return faust.SASLCredentials(
                 username=settings["sasl_plain_username"],

@@ -37,6 +37,14 @@ class NumberQuantile(msgspec.Struct, frozen=True):
     high: float
 
 
+class NumberDensity(msgspec.Struct, frozen=True):
+    """Estimated shares of cells of one width from `minimum` to `maximum`, without intervals."""
+
+    minimum: float
+    maximum: float
+    frequency: list[float]
+
+
 class PairMargin(msgspec.Struct, frozen=True):
     """The estimate of one field of a pair alone: columns of equal length, an entry for each of its values."""
 
@@ -131,6 +139,7 @@ class EstimateRecord(msgspec.Struct, frozen=True):
     high_all: list[float] = []
     unbiased: list[float] = []
     discovered_at: list[int | None] = []
+    density: NumberDensity | None = None
 
     def __post_init__(self) -> None:
         columns = (self.frequency, self.count, self.std_error, self.low, self.high, self.significant)

@@ -38,14 +38,14 @@ MEANINGS = {
     "estimator": "How the frequencies were estimated: mle is the maximum of the likelihood, inv linear "
     "inversion, ems the fixed point of expectation, maximization and smoothing; none without reports.",
     "epsilon": "Privacy loss of one report, nats.",
-    "values": "What is estimated, in the order of the collection file; of a number, the lower edges of its "
-    "cells, all of one width.",
+    "values": "What is estimated, in the order of the collection file; of a number, the lower edges of "
+    "rows, as wide as shares can be told apart; the last one ends at density.maximum.",
     "frequency": "Estimated share of the reports.",
     "count": "Estimated number of reports: frequency times reports.",
     "std_error": "Standard error of the unconstrained estimate of the share; null if the counts "
     "carry no information on it.",
-    "low": "Lower end of the 95 % interval of the share; of a number, of the mean of neighbouring steps.",
-    "high": "Upper end of the 95 % interval of the share; of a number, of the mean of neighbouring steps.",
+    "low": "Lower end of the 95 % interval of the share.",
+    "high": "Upper end of that interval.",
     "significant": "Whether the share differs from 0, at a false-discovery rate of 5 % among all values.",
     "omitted": "Values that are in none of the parts up to this one: estimated lower, or too long for a "
     "record.",
@@ -58,7 +58,8 @@ MEANINGS = {
     "the counts carry no information on it.",
     "other.low": "Lower end of its 95 % interval; absent from records of older versions.",
     "other.high": "Upper end of that interval.",
-    "diagnostics": "Figures of the fit, by name.",
+    "diagnostics": "Figures of the fit, by name. fit_p_value tests if any true values explain the counts: "
+    "below 1e-6 these contradict the parameters, and shares mean nothing.",
     "part": "Number of this part. Part 1 holds the largest estimates.",
     "parts": "Number of parts. An estimate is complete when parts 1 to this number exist for the same "
     "collection, window_start, revision and final.",
@@ -84,6 +85,12 @@ MEANINGS = {
     "windows are of these. Empty for numbers, and in records of older versions.",
     "discovered_at": "When growing found each value first: the end of the window that was looked at, unix "
     "seconds; null for values of the collection file. Empty unless the collection has `grow`.",
+    "density": "Of a number, the smooth estimate that rows, mean and quantiles follow from, in fine steps, "
+    "without intervals: no step's share is known. Null for others, and in records of older versions, whose "
+    "values were fine steps with intervals of a mean over neighbouring ones.",
+    "density.minimum": "Lower edge of the first step.",
+    "density.maximum": "Upper edge of the last step.",
+    "density.frequency": "Estimated share of each step, all of one width.",
     "unexplained_bits.cohort": "Cohort, from 0.",
     "unexplained_bits.bit": "Bit of the Bloom filter, from 0.",
     "quantiles.level": "Share of the true numbers that are below the quantile.",
@@ -157,10 +164,12 @@ PARTS = {
     "given": "ConditionalShares",
     "independence": "IndependenceTest",
     "unexplained_bits": "Bit",
+    "density": "NumberDensity",
 }
 PART_LIMITS: dict[str, dict[str, Any]] = {
     **{f"other.{name}": {"minimum": 0} for name in ("frequency", "std_error", "low", "high")},
     "mean.std_error": {"minimum": 0},
+    "density.frequency": {"items": {"type": "number", "minimum": 0, "maximum": 1}},
     **{f"unexplained_bits.{name}": {"minimum": 0} for name in ("cohort", "bit")},
     "quantiles.level": {"exclusiveMinimum": 0, "exclusiveMaximum": 1},
     "pair.margins": {"minItems": 2, "maxItems": 2},

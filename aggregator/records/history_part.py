@@ -2,6 +2,8 @@
 
 import msgspec
 
+from deniable.estimators.detectors.fit import FIT
+
 
 class HistoryPart(msgspec.Struct, frozen=True):
     """The windows under one definition; times in unix seconds, `from` and `to` in JSON.
@@ -14,6 +16,7 @@ class HistoryPart(msgspec.Struct, frozen=True):
     mechanism, epsilon : of the reports.
     change : what differs from the present definition, one line; empty for that one itself.
     not_joined : why its estimates are not joined; empty if they are.
+    fit_p_value : of the test of fit of its counts; None unless they are joined.
     """
 
     fingerprint: str
@@ -25,3 +28,9 @@ class HistoryPart(msgspec.Struct, frozen=True):
     epsilon: float
     change: str
     not_joined: str
+    fit_p_value: float | None = None
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """The test of fit, as an estimate has it; empty if nothing was tested."""
+        return {} if self.fit_p_value is None else {FIT: self.fit_p_value}

@@ -24,7 +24,8 @@ LOOK_SECONDS = 0.25  # while a window waits
 IDLE_SECONDS = 10.0  # while none does
 RETRY_SECONDS = 1.0
 AGAIN_SECONDS = 5.0  # after a marker that has not come back
-LATE_SECONDS = 60.0  # of waiting, after which that is worth a line
+LATE_SECONDS = 60.0  # of waiting by the log's clock, after which that is worth a line
+SURE_SECONDS = 20.0  # by ours: after an outage, or in an old part of the log, relays' markers are yet to come
 REQUEST_MILLISECONDS = 10_000
 
 log = structlog.get_logger()
@@ -45,7 +46,8 @@ class Relays:
         self.is_known = False  # whether a relay has ever begun
         self.sent_ms = 0  # by all relays, append time in unix milliseconds
         self._needed = asyncio.Event()
-        self._late: set[int] = set()  # partitions with windows that have waited for LATE_SECONDS
+        self._late_since: dict[int, float] = {}  # by partition with windows that have waited for LATE_SECONDS
+        self._late: set[int] = set()  # those of which that is sure
         self._is_refused = False
 
     async def run(self) -> None:
@@ -70,15 +72,19 @@ class Relays:
     async def follow(self, ledger: Ledger) -> None:
         """Append the markers that this ledger needs, until cancelled."""
         appended_at, number = 0.0, 0
-        while True:
-            now = time.monotonic()
-            if number <= ledger.closing.number or now - appended_at > AGAIN_SECONDS:
-                sent = self._due(ledger)
-                if sent is not None:
-                    appended_at, number = now, sent.number
-                    self.markers.append(ledger.partition, encode_relays(ledger.closing.key, sent))
-            self._note_delay(ledger)
-            await asyncio.sleep(LOOK_SECONDS)
+        try:
+            while True:
+                now = time.monotonic()
+                if number <= ledger.closing.number or now - appended_at > AGAIN_SECONDS:
+                    sent = self._due(ledger)
+                    if sent is not None:
+                        appended_at, number = now, sent.number
+                        self.markers.append(ledger.partition, encode_relays(ledger.closing.key, sent))
+                self._note_delay(ledger)
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self._late_since.pop(ledger.partition, None)
+            self._late.discard(ledger.partition)
 
     def _due(self, ledger: Ledger) -> RelaysSent | None:
         """What the next marker says; None if none is due."""
@@ -120,9 +126,13 @@ class Relays:
     def _note_delay(self, ledger: Ledger) -> None:
         """An outage of relays is one line at its begin, one at its end."""
         waits_since_ms = ledger.watermark_ms - int(LATE_SECONDS * 1000)
-        is_late = bool(self.wait_ms and ledger.closing.wait_ms) and closes_between(
-            _rhythms(ledger), ledger.closed_until_ms, waits_since_ms
-        )
+        waits = bool(self.wait_ms and ledger.closing.wait_ms) and not self.markers.outage.cause
+        if waits and closes_between(_rhythms(ledger), ledger.closed_until_ms, waits_since_ms):
+            since = self._late_since.setdefault(ledger.partition, time.monotonic())
+            is_late = time.monotonic() - since >= SURE_SECONDS
+        else:
+            self._late_since.pop(ledger.partition, None)
+            is_late = False
         if is_late == (ledger.partition in self._late):
             return
         was_late = bool(self._late)

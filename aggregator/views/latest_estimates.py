@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 from aiokafka import TopicPartition
@@ -9,6 +10,7 @@ from aiokafka import TopicPartition
 from deniable.aggregator.records.estimate import SETTLE_SECONDS, EstimateRecord, decode_estimate
 from deniable.aggregator.topics.foreign_records import ForeignRecords
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage, noted
 from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.reading.partition_reader import KafkaRecord
 from deniable.estimators.collection import Collection
@@ -75,10 +77,19 @@ class LatestEstimates:
         topic: str,
         partitions: int,
         show: Callable[[EstimateRecord], None] = lambda _: None,
+        outage: Outage | None = None,
     ) -> None:
-        """Follow the topic, `read_committed`, from near its end until cancelled; `show` each new estimate."""
+        """Follow the topic, `read_committed`, from near its end until cancelled; `show` each new estimate.
+
+        Parameters
+        ----------
+        outage : notes whether Kafka answers meanwhile; None if somebody else does.
+        """
         sources = [TopicPartition(topic, partition) for partition in range(partitions)]
-        async with assigned_consumer(cluster, sources) as consumer:
+        async with (
+            assigned_consumer(cluster, sources) as consumer,
+            noted(outage, partial(consumer.end_offsets, sources)),
+        ):
             for source, end in (await consumer.end_offsets(sources)).items():
                 consumer.seek(source, max(0, end - TAIL_RECORDS))
             while True:

@@ -136,7 +136,7 @@ class Broker:
 
     def _come_up(self, folder: Path, java: str, libs: Path) -> None:
         """Start on free ports; try others if another process takes one first."""
-        log_end, log_file = "", folder / LOG_NAME
+        status, log_end, log_file = None, "", folder / LOG_NAME
         log_file.touch()
         for _attempt in range(PORT_ATTEMPTS):
             port = self._port or free_port()
@@ -148,7 +148,10 @@ class Broker:
             if wait_until_it_answers(self._child, folder, port, START_SECONDS, self._client_settings):
                 self._port = port
                 return
+            status = self._child.poll()
             log_end = last_lines(log_file, log_start)
             if "Address already in use" not in log_end:
                 break
-        raise BrokerError(f"the broker did not start, its log ends:\n{log_end}")
+        late = f"did not answer within {START_SECONDS:g} s"
+        why = late if status is None else f"ended with status {status}"
+        raise BrokerError(f"Kafka {why} when it was started; the end of {log_file}:\n{log_end}")

@@ -22,6 +22,7 @@ def broker(data_dir: Path | None, port: int) -> None:
 
     Example: deniable broker --data-dir kafka-data --port 9092
     """
+    click.echo("starting Kafka …", err=True)
     with Broker(data_dir, port, own_session=False) as running:
         click.echo(running.bootstrap_servers)
         click.echo("Kafka is running; Ctrl-C ends it", err=True)

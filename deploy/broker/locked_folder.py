@@ -12,14 +12,24 @@ from typing import IO
 
 from deniable.estimators.errors import DeniableError
 
+CACHE_REMEDY = "set XDG_CACHE_HOME to a folder that this user may write"
+
 
 class FolderError(DeniableError, RuntimeError):
     """A folder cannot be created or written, or another process has locked it."""
 
 
 def cache_folder() -> Path:
-    """Return `deniable` in the user's cache folder. Source: XDG Base Directory Specification."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "deniable"
+    """Return `deniable` in the user's cache folder. Source: XDG Base Directory Specification.
+
+    Raises
+    ------
+    FolderError if the user has none: one without a name, where HOME is not set.
+    """
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "deniable"
+    except RuntimeError:
+        raise FolderError(f"this user has no home directory, so no cache: {CACHE_REMEDY}") from None
 
 
 def lock(folder: Path, wait: bool = True) -> IO[str]:
@@ -103,4 +113,11 @@ def _folder_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FolderError(f"{folder} cannot be used: {error.strerror}") from error
+        remedy = CACHE_REMEDY if _is_in_cache(folder) else "name a folder that this user may write"
+        raise FolderError(f"{folder} cannot be used: {error.strerror}; {remedy}") from error
+
+
+def _is_in_cache(folder: Path) -> bool:
+    with suppress(FolderError):
+        return folder.is_relative_to(cache_folder())
+    return False

@@ -7,7 +7,6 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from string import Template
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from deniable.cluster.connection.start_log import StartLog
 from deniable.deploy.broker.child_processes import Child, last_lines, spawn, stop
 from deniable.deploy.broker.errors import BrokerError
 
@@ -48,13 +48,17 @@ def format_once(folder: Path, java: str, libs: Path, quorum: Sequence[str]) -> N
     arguments = ["format", "--config=server.properties", *quorum]
     options = _java_options() or ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # quick to start
     child = _run(folder, java, libs, options, "kafka.tools.StorageTool", arguments)
+    is_late = False
     try:
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(FORMAT_SECONDS)
+        child.wait(FORMAT_SECONDS)
+    except subprocess.TimeoutExpired:
+        is_late = True
     finally:
         stop([child])
     if child.returncode != 0:
-        raise BrokerError(f"{folder} could not be formatted for Kafka:\n{last_lines(folder / LOG_NAME)}")
+        limit = f" within {FORMAT_SECONDS:g} s" if is_late else ""
+        log_end = last_lines(folder / LOG_NAME)
+        raise BrokerError(f"{folder} could not be formatted for Kafka{limit}:\n{log_end}")
 
 
 def run_broker(folder: Path, java: str, libs: Path, own_session: bool) -> Child:
@@ -74,8 +78,8 @@ def wait_until_it_answers(
     child: Child, folder: Path, port: int, seconds: float, client_settings: Mapping[str, object]
 ) -> bool:
     """Return True once the broker answers a client, False if it ends or does not within `seconds`."""
-    deadline = time.monotonic() + seconds
-    while child.poll() is None and time.monotonic() < deadline:
+    progress = StartLog(seconds)
+    while child.poll() is None and progress.has_time("Kafka"):
         if cluster_id_at(port, client_settings) == _cluster_id_of(folder):
             return True
         time.sleep(0.05)

@@ -28,6 +28,10 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
             "deniable.deploy.offline.plan:plan_command",
             "Compare mechanisms by error, before any report is sent.",
         ),
+        "generate": (
+            "deniable.deploy.start.generate:generate",
+            "Write typed functions for the events of the collection file.",
+        ),
         "account": (
             "deniable.deploy.offline.account:account",
             "Show what reports cost, or how many a budget allows.",
@@ -45,6 +49,10 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         "produce": (
             "deniable.deploy.produce.command:produce",
             "Randomize the values of a file or pipe and send reports.",
+        ),
+        "backfill": (
+            "deniable.deploy.backfill.command:backfill",
+            "Randomize and count past events into files, without Kafka.",
         ),
         "canary": (
             "deniable.deploy.produce.canary_command:canary",

@@ -16,6 +16,7 @@ EXTRAS = {
     "detect": "analysis",
     "compare": "analysis",
     "export": "analysis",
+    "backfill": "analysis",
     "estimate": "analysis",
 }
 

@@ -1,4 +1,4 @@
-"""The text of a file that a command is given."""
+"""The text of a file that a command is given, and text that a terminal may be shown."""
 
 from typing import BinaryIO
 
@@ -19,3 +19,10 @@ def name_of(stream: BinaryIO) -> str:
     """Return a file's name as given by the user; "stdin" if it has no textual name."""
     name = getattr(stream, "name", None)
     return name if isinstance(name, str) and name != "<stdin>" else "stdin"
+
+
+def printable(text: str) -> str:
+    """Return a text with what a terminal would obey, or nobody could see, as escapes of Python."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )

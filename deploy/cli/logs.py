@@ -3,6 +3,7 @@
 import logging
 import sys
 import time
+import traceback
 
 import structlog
 from structlog.typing import Processor
@@ -80,6 +81,12 @@ def silence(library: str) -> None:
                 each.silent.add(library)
 
 
+def silence_clients() -> None:
+    """Silence Kafka's clients: the command says what an outage means, or ends with it."""
+    for library in ("kafka", "aiokafka"):
+        silence(library)
+
+
 class _LibraryFilter(logging.Filter):
     """Passes a library's records from WARNING on, without repetitions and tracebacks.
 
@@ -96,7 +103,7 @@ class _LibraryFilter(logging.Filter):
         """Whether to pass a record; a library's record loses its traceback."""
         if isinstance(record.msg, dict):  # from structlog, so it is ours
             return True
-        is_silent = record.name.partition(".")[0] in self.silent
+        is_silent = record.name.partition(".")[0] in self.silent or self._is_own_matter(record)
         if is_silent or record.levelno < logging.WARNING or _is_routine(record):
             return False
         message = (record.name, record.levelno, str(record.msg))
@@ -106,6 +113,14 @@ class _LibraryFilter(logging.Filter):
         self._logged_at[message] = now
         record.exc_info = record.exc_text = None
         return True
+
+    def _is_own_matter(self, record: logging.LogRecord) -> bool:
+        """Whether asyncio says that nobody took the error of a silenced library's own task or future."""
+        if record.name != "asyncio" or not isinstance(record.exc_info, tuple) or record.exc_info[1] is None:
+            return False
+        error = record.exc_info[1]
+        raised = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+        return any(name.partition(".")[0] in self.silent for name in (type(error).__module__, *raised))
 
 
 def _is_routine(record: logging.LogRecord) -> bool:

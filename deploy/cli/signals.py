@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 
@@ -23,3 +24,16 @@ def leave_at_once(number: int, _: FrameType | None = None) -> None:
 def end_in_good_order(number: int, _: FrameType | None = None) -> None:
     """Exit through `finally` and `with`, which stop child processes, too."""
     sys.exit(128 + number)
+
+
+def stop_deadline(seconds: float, who: str) -> threading.Timer:
+    """Return a timer that ends the process with status 1, and says so. Start it when stopping begins."""
+
+    def leave() -> None:
+        why = f"{who} did not stop within {seconds:g} s; the next one goes on from what was stored\n"
+        os.write(sys.stderr.fileno(), why.encode())
+        os._exit(1)
+
+    timer = threading.Timer(seconds, leave)
+    timer.daemon = True
+    return timer

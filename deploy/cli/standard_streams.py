@@ -1,6 +1,7 @@
-"""Standard streams that the caller has closed, or whose disk is full or reader gone."""
+"""Standard streams that are closed, cannot hold a character, or whose disk is full or reader gone."""
 
 import errno
+import io
 import os
 import sys
 from contextlib import suppress
@@ -18,6 +19,12 @@ def open_closed() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def escape_unknown() -> None:
+    """Write characters that the locale's encoding lacks as numbers, as on stderr, instead of failing."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def flush() -> str:

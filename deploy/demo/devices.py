@@ -13,7 +13,7 @@ from deniable.deploy.broker.ports import free_port
 from deniable.deploy.demo.setup import START_SECONDS, DemoError, announced, start
 from deniable.deploy.services.aggregate.ready import why_not_ready
 from deniable.producers.config import ProducerConfig
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from deniable.estimators.collection import Collection
 from deniable.estimators.frequency.estimate import Estimate
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.square_wave import SquareWave
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from deniable.protocol.topic_names import Topics
 

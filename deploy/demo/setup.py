@@ -12,14 +12,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from deniable.cluster.cluster import Cluster
-from deniable.config.file import PASSWORD_VARIABLE, Configuration, load
+from deniable.config.file import SECRET_VARIABLES, Configuration, load
+from deniable.config.sections import SECRETS
 from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
 from deniable.deploy.demo.flights import AIR_MINUTES, Flights
 from deniable.estimators.errors import DeniableError
 from deniable.protocol.secrets.secret import NEW_SECRET_BYTES
 
 START_SECONDS = 30.0
-SECRETS = (PASSWORD_VARIABLE,)
 #: Of a report of `destination`, so that both ways to ask for the airport can be compared.
 DESTINATION_EPSILON = 1.8313
 
@@ -81,7 +81,7 @@ def configure(folder: Path, cluster: Cluster, flights: Flights) -> Configuration
         ),
         encoding="utf-8",
     )
-    return load(file, environment={name: os.environ[name] for name in SECRETS if name in os.environ})
+    return load(file, environment={name: os.environ[name] for name in SECRET_VARIABLES if name in os.environ})
 
 
 def _listed(codes: Iterable[str]) -> str:
@@ -94,7 +94,11 @@ def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
     if cluster.security is None:
         return section | {"allow_plaintext": cluster.allow_plaintext}
     given = {field.name: getattr(cluster.security, field.name) for field in fields(cluster.security)}
-    shown = {name: str(value) for name, value in given.items() if value is not None and name != "password"}
+    shown = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in given.items()
+        if value is not None and name not in SECRETS
+    }
     return section | {"security": shown}
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from deniable.deploy.cli.input_text import name_of, read_text
 from deniable.deploy.cli.options import NumberRange, refuse_alone
-from deniable.deploy.offline.estimate_table import record_of, table
+from deniable.deploy.offline.estimate_table import contradictions, record_of, table
 from deniable.deploy.offline.integers import parse_whole
+from deniable.estimators.detectors.fit import FIT, with_fit
 from deniable.estimators.frequency.estimate import Estimate
 from deniable.estimators.frequency.ibu import ITERATIONS, TOLERANCE
 from deniable.estimators.frequency.krr import ESTIMATORS
@@ -97,7 +98,9 @@ def krr_command(
     try:
         numbers = _whole_numbers(text, place)
         mechanism = KRR.from_epsilon(len(numbers), epsilon)
-        result = estimate_krr(numbers, mechanism, estimator, iterations, tolerance)
+        result = _tested(
+            estimate_krr(numbers, mechanism, estimator, iterations, tolerance), numbers, mechanism
+        )
     except ValueError as error:
         refused = click.ClickException if counts is None else click.UsageError
         raise refused(str(error)) from error
@@ -129,7 +132,7 @@ def pair_command(epsilon: float, source: BinaryIO, as_json: bool) -> None:
             "\n".join(count for row in rows for count in row), f"{name_of(source)}, count"
         )
         mechanism = PairKRR.from_epsilons(len(rows), len(rows[0]), epsilon / 2, epsilon / 2)
-        result = estimate_pair(numbers, mechanism)
+        result = _tested(estimate_pair(numbers, mechanism), numbers, mechanism)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     names = [f"{first} / {second}" for first in range(len(rows)) for second in range(len(rows[0]))]
@@ -138,6 +141,11 @@ def pair_command(epsilon: float, source: BinaryIO, as_json: bool) -> None:
         click.echo(json.dumps({"epsilon": mechanism.epsilon} | found, allow_nan=False))
     else:
         click.echo(table(names, result, "pair"))
+
+
+def _tested(result: Estimate, numbers: NDArray[np.int64], mechanism: KRR | PairKRR) -> Estimate:
+    """Add the test of fit."""
+    return with_fit(result, numbers[None], numbers.sum(keepdims=True), mechanism)
 
 
 def _of_pair(result: Estimate) -> dict[str, Any]:
@@ -159,7 +167,7 @@ def _whole_numbers(text: str, place: str) -> NDArray[np.int64]:
     numbers = []
     for number, field in enumerate(fields, start=1):
         try:
-            numbers.append(parse_whole(field, 0, MOST_REPORTS))
+            numbers.append(parse_whole(field, 0, MOST_REPORTS, is_option=place.startswith("--")))
         except ValueError as error:
             raise ValueError(f"{place} {number}: {error}") from error
     if len(numbers) < 2:
@@ -190,10 +198,11 @@ def _record(result: Estimate, mechanism: KRR) -> dict[str, Any]:
 def _table(result: Estimate) -> str:
     """Return the estimate for people: a line for each value, numbered from 0."""
     lines = [f"{number_of(result.reports, 'report')}, estimator {result.estimator}, 95 % intervals"]
-    lines += [f"{name}: {figure:g}" for name, figure in result.diagnostics.items()]
+    lines += [f"{name}: {figure:g}" for name, figure in result.diagnostics.items() if name != FIT]
     lines.append(f"{'value':>7} {'frequency':>10} {'std error':>10} {'low':>9} {'high':>9} {'count':>12}")
     columns = (result.frequency, result.std_error, result.low, result.high)
     for value, (frequency, error, low, high) in enumerate(zip(*columns, strict=True)):
         count = frequency * result.reports
         lines.append(f"{value:>7} {frequency:>10.6f} {error:>10.6f} {low:>9.6f} {high:>9.6f} {count:>12.1f}")
+    lines += contradictions(result.diagnostics)
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from deniable.deploy.offline.estimate_krr import estimate
 from deniable.deploy.offline.estimate_table import record_of, table
 from deniable.deploy.offline.google_rappor import parse_counts, parse_map, parse_params
 from deniable.estimators.decoding.bloom import decode_design
+from deniable.estimators.detectors.fit import BitNoise, with_fit
 
 # 100,000 candidates that set 128 bits take 64 MB.
 MOST_BYTES = 1 << 28
@@ -50,7 +51,12 @@ def rappor_command(
         bit_counts = parse_counts(read_text(counts, MOST_BYTES), parameters)
     with _errors_of(map_):
         candidates, design = parse_map(read_text(map_, MOST_BYTES), parameters)
-    result = decode_design(bit_counts, design, parameters.h / parameters.k, not no_background)
+    result = with_fit(
+        decode_design(bit_counts, design, parameters.h / parameters.k, not no_background),
+        bit_counts.ones,
+        bit_counts.cohort_sizes,
+        BitNoise(parameters.q_star, parameters.p_star, parameters.h, parameters.k),
+    )
     if as_json:
         click.echo(json.dumps(record_of(candidates, result), allow_nan=False))
     else:

@@ -3,8 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+from deniable.estimators.detectors.fit import FIT, contradicts
 from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
 from deniable.estimators.mechanisms.rappor import LEAST_COHORTS
 from deniable.estimators.rollup.overlap import RollUp
@@ -79,7 +81,7 @@ def table(
     reports = result.reports if reports is None else reports
     head = _head(reports, names, name, for_all=for_all)
     rows = _lines(names, [result], name, for_all=for_all)
-    return "\n".join([head, *rows, *_last(names, result, name)])
+    return "\n".join([head, *rows, *_last(names, result, name), *contradictions(result.diagnostics)])
 
 
 def roll_up_table(
@@ -108,7 +110,7 @@ def roll_up_table(
     lines = [*_lines(names, [independent, shared], name, for_all=for_all), *_last(names, independent, name)]
     if independent.other is not None and shared.other is not None and math.isfinite(shared.other[1]):
         lines[-1] += f" (safe: {shared.other[1]:.6f})"
-    return "\n".join([*head, *lines])
+    return "\n".join([*head, *lines, *contradictions(shared.diagnostics)])
 
 
 def _head(reports: int, names: Sequence[str], name: str, *, for_all: bool) -> str:
@@ -124,6 +126,16 @@ def without_candidates(collection: str) -> str:
 def search_of_past(collection: str) -> str:
     """Say how to find texts that are not listed."""
     return f"deniable decode {collection} --grow --last 1d finds frequent texts of the past"
+
+
+def contradictions(diagnostics: Mapping[str, float]) -> list[str]:
+    """Return a line that says that no true values explain the counts, or none."""
+    if not contradicts(diagnostics):
+        return []
+    return [
+        f"the counts contradict the parameters ({p_value_text(diagnostics[FIT])}): no true values explain "
+        "them, so these shares mean nothing; check epsilon, the number of values, and who reports"
+    ]
 
 
 def incomplete_list(diagnostics: Mapping[str, float]) -> str:
@@ -271,6 +283,11 @@ def name_column(
     times = Counter(cut.values())
     shown = {place: name if times[name] == 1 else printable[place] for place, name in cut.items()}
     return shown, max(map(len, [head, *shown.values()]))
+
+
+def row_names(edges: Sequence[str]) -> list[str]:
+    """Return the names of a number's rows, from each of the ascending edges to the next one."""
+    return [f"{low} to {high}" for low, high in pairwise(edges)]
 
 
 def cut_name(name: str) -> str:

@@ -103,7 +103,7 @@ def parse_params(text: str) -> GoogleParameters:
             given[name] = _HEADER[name](value)
         except ValueError:
             kind = "whole number" if _HEADER[name] is int else "number"
-            raise ValueError(f"{name} must be a {kind}, got {value!r:.20}") from None
+            raise ValueError(f"{name} must be a {kind}, got {'text' if value else 'nothing'}") from None
     return GoogleParameters(**given)
 
 

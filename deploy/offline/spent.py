@@ -18,7 +18,7 @@ from deniable.deploy.offline.costs.spent_facts import SpentFacts, client_spent, 
 from deniable.estimators.mechanisms.directed_rounding import rounded_up
 from deniable.producers.budget.statement import Spent, Statements, total
 from deniable.producers.config import ProducerConfig
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 
 MAX_LINE_BYTES = 2**20
 HEADINGS = (

@@ -14,7 +14,7 @@ from deniable.deploy.cli.options import (
 )
 from deniable.deploy.produce.canary import run_canary
 from deniable.deploy.produce.checks import check_destination, check_option, check_own_clients
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 
 REPORTS_PER_WINDOW = 100_000
 

@@ -1,7 +1,6 @@
 """Checks before any command sends reports."""
 
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -26,6 +25,9 @@ FOR_GOOD = re.compile(
     r'(database|role) ".*" does not exist|authentication failed|no password supplied|no pg_hba\.conf entry'
     r"|is not permitted to log in|permission denied for database"
 )
+
+
+UNKNOWN = "whether the workers count {} with these parameters cannot be known"
 
 
 def check_destination(loaded: Configuration, collection: Collection, data_dir: Path) -> None:
@@ -85,12 +87,17 @@ def check_option(loaded: Configuration, bootstrap_servers: str | None) -> None:
 def check_parameters(loaded: Configuration, collection: Collection) -> None:
     """Raise ClickException if the workers count the collection with other parameters, or not at all.
 
-    Continue if that cannot be found out: no worker has started yet, or the cluster does not say.
+    If that cannot be found out, say so and continue: workers may start later.
     """
-    with suppress(UnreadableError):
-        differing, _ = compared(loaded.cluster, loaded.topics, [collection])
-        if differing:
-            raise click.ClickException(f"nothing was sent: {differing[0]}")
+    try:
+        differing, published = compared(loaded.cluster, loaded.topics, [collection])
+    except UnreadableError as error:
+        click.echo(f"{UNKNOWN.format(collection.name)}: {error}", err=True)
+        return
+    if differing:
+        raise click.ClickException(f"nothing was sent: {differing[0]}")
+    if collection.name not in published:
+        click.echo(f"{UNKNOWN.format(collection.name)}: no worker has published yet what it counts", err=True)
 
 
 def check_budget_store(settings: ProducerConfig) -> None:

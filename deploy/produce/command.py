@@ -1,7 +1,5 @@
 """`deniable produce`."""
 
-import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,19 +21,27 @@ from deniable.deploy.produce.checks import (
 )
 from deniable.deploy.produce.input.batches import BATCH_LINES, InputBatches
 from deniable.deploy.produce.input.inputs import InputParameter, Inputs, is_file
+from deniable.deploy.produce.input.options import (
+    attended,
+    check_fields,
+    check_options,
+    record_options,
+    unknown_option,
+)
 from deniable.deploy.produce.input.resume import ResumePoints
-from deniable.deploy.produce.input.values import takes_several, takes_two, value_reader
+from deniable.deploy.produce.input.values import value_reader
 from deniable.deploy.produce.run import run_produce
 from deniable.deploy.produce.timing import DEFAULT
-from deniable.deploy.produce.unknown_values import UnknownValues
+from deniable.deploy.produce.unknown.near_numbers import doubt_of
+from deniable.deploy.produce.unknown.unknown_reports import MIN_REPORTS, UnknownReports
+from deniable.deploy.produce.unknown.unknown_values import UnknownValues, value_options
 from deniable.estimators.collection import Collection
 from deniable.producers.config import ProducerConfig
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.console_producer import on_console
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.responders.batch import PART_BYTES, QUEUED_BYTES
 from deniable.protocol.secrets.secret import secret_of
 from deniable.protocol.wire import mechanism_number, report_bytes
-
-SHOWN = {"--clients": "a cohort and limits of each client", "--time-field": "the window of each event"}
 
 
 @click.command()
@@ -49,45 +55,31 @@ SHOWN = {"--clients": "a cohort and limits of each client", "--time-field": "the
     help="A file in UTF-8, or - for stdin. Runs on stdin or a pipe cannot be resumed.",
 )
 @click.option("--follow", is_flag=True, help="Wait for more lines at the end of the file, as tail -F does.")
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice(["csv", "jsonl"]),
-    default="csv",
-    show_default=True,
-    help="csv, whose first line names the columns, or jsonl, an object a line.",
-)
-@click.option("--field", required=True, metavar="NAME", help="Column or field that holds the value.")
-@click.option(
-    "--second-field",
-    metavar="NAME",
-    help="Column or field that holds the value of a pair's second field; --field holds that of the first.",
-)
-@click.option("--clients", metavar="NAME", help="Column or field that holds the client's id.")
+@record_options
 @click.option(
     "--time-field",
     metavar="NAME",
-    help="Column or field with the time of the event: unix seconds, or ISO 8601, UTC where it names no zone. "
+    help="Column or field with the time of the event: ISO 8601 (UTC where it names no zone), unix seconds or "
+    "milliseconds. "
     "Reports later than the grace do not count.  [default: when the line is read]",
 )
-@click.option("--no-clients", is_flag=True, help="Every line is a different client: no client limits apply.")
 @click.option(
     "--strict",
     is_flag=True,
     help="Stop at a bad line instead of skipping it, and before anything is sent if most of the first values "
     "are unknown; so whether anything is sent depends on values.",
 )
-@click.option(
-    "--show-unknown/--hide-unknown",
-    "shows_unknown",
-    default=None,
-    help="Say on stderr in coarse words how many values the collection does not list.  [default: only if "
-    "stderr is a terminal]",
-)
+@unknown_option("a run ends with status 4 once its reports show that most are not")
 @click.option(
     "--data-dir",
     type=Folder(),
     help="Folder of secret, budgets and outbox, which processes may share; overrides the collection file.",
+)
+@click.option(
+    "--console",
+    is_flag=True,
+    help="Print what would leave instead, randomized reports alone, a JSON line for each pack: to see before "
+    "the first run what Kafka would hold. Needs no Kafka, and charges no client.",
 )
 @metrics_port_option
 @metrics_listen_option
@@ -98,6 +90,7 @@ def produce(
     stream: BinaryIO,
     follow: bool,
     layout: str,
+    delimiter: str | None,
     field: str,
     second_field: str | None,
     clients: str | None,
@@ -106,6 +99,7 @@ def produce(
     strict: bool,
     shows_unknown: bool | None,
     data_dir: Path | None,
+    console: bool,
     metrics_port: int | None,
     metrics_listen: tuple[str, int] | None,
     config: Path,
@@ -121,43 +115,38 @@ def produce(
 
     Example: deniable produce carrier --input f.csv --field carrier --no-clients
     """
-    if (clients is None) != no_clients:
-        raise click.UsageError(
-            "give either --clients NAME, or --no-clients if every line is a different client"
-        )
+    check_options(clients, no_clients=no_clients, layout=layout, delimiter=delimiter)
     if follow and not is_file(stream):
         raise click.UsageError(
             "--follow needs --input with a regular file; stdin and pipes are read as lines arrive, without it"
         )
+    if console and (data_dir is not None or bootstrap_servers is not None):
+        raise click.UsageError(
+            "--console goes neither with --data-dir nor with --bootstrap-servers: it keeps and sends nothing"
+        )
     loaded = load(config, bootstrap_servers)
     check_option(loaded, bootstrap_servers)
     asked = loaded.collection(collection)
-    if asked.canary:
-        raise click.UsageError(
-            f"{collection} is a canary, whose values are random: use deniable canary {collection}"
-        )
-    if layout == "csv" and takes_several(asked):
-        raise click.UsageError(f"a value of {collection} is a list of texts: give JSON lines, --format jsonl")
-    if takes_two(asked) != (second_field is not None):
-        names = " and ".join(each.name for each in asked.fields)
-        raise click.UsageError(
-            f"{collection} is a pair of {names}: name the columns of both, --field and --second-field"
-            if second_field is None
-            else f"{collection} is no pair of fields: it takes no --second-field"
-        )
-    check_value_fields([field, second_field], {"--clients": clients, "--time-field": time_field})
-    if second_field == field:
-        first, second = (each.name for each in asked.fields)
-        raise click.UsageError(
-            f"--field and --second-field must name different columns, of {first} and of {second}, got "
-            f"'{field}' for both"
-        )
-    settings = producer_config(loaded, [asked], data_dir=data_dir, block_milliseconds=1000 * DEFAULT.wait)
+    check_fields(asked, layout, field, second_field, clients=clients, time_field=time_field)
+    wait = 1000 * DEFAULT.wait
+    settings = producer_config(
+        loaded, [asked], data_dir=data_dir, block_milliseconds=wait, connects=not console
+    )
+    if console:
+        settings = click.get_current_context().with_resource(on_console(settings))
     if no_clients:
         check_own_clients(settings)
     else:
         check_budget_store(settings)
-    check_destination(loaded, asked, settings.data_dir)
+    if not console:
+        check_destination(loaded, asked, settings.data_dir)
+    is_shown, is_deciding = attended(shows_unknown)
+    reports = UnknownReports(
+        asked,
+        value_options(field, second_field),
+        has_clients=not no_clients,
+        is_deciding=is_deciding,
+    )
     read = field if second_field is None else f"{field}, {second_field}"
     progress = _progress(settings, asked, read, Path(stream.name)) if is_file(stream) else None
     run_produce(
@@ -167,11 +156,14 @@ def produce(
             layout,
             field,
             clients,
-            value_reader(asked, layout),
+            value_reader(asked),
             strict,
             _batch_lines(settings, asked),
             time_field=time_field,
             second_field=second_field,
+            delimiter=delimiter or ",",
+            first_lines=MIN_REPORTS if reports.is_deciding else BATCH_LINES,
+            doubt=doubt_of(asked) if is_shown else None,
         ),
         metrics_port=metrics_port,
         metrics_listen=metrics_listen,
@@ -179,20 +171,11 @@ def produce(
             asked,
             field,
             second_field,
-            is_shown=sys.stderr.isatty() if shows_unknown is None else shows_unknown,
+            is_shown=is_shown,
             is_strict=strict,
         ),
+        reports=reports,
     )
-
-
-def check_value_fields(values: Sequence[str | None], others: Mapping[str, str | None]) -> None:
-    """Raise UsageError if an option whose field shows in what is sent names the field of a value."""
-    for option, name in others.items():
-        if name is not None and name in values:
-            raise click.UsageError(
-                f"{option} must name another field than that of the value, got '{name}' for both: reports "
-                f"show {SHOWN[option]} without noise, so each value could be seen"
-            )
 
 
 def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:

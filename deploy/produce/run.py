@@ -10,10 +10,11 @@ import click
 from deniable.deploy.cli.signals import handle, leave_at_once
 from deniable.deploy.produce.input.batches import InputBatch, InputBatches
 from deniable.deploy.produce.input.inputs import Inputs
-from deniable.deploy.produce.input.source import FeedError, LineError
+from deniable.deploy.produce.input.source import LineError
 from deniable.deploy.produce.input_producer import InputProducer
 from deniable.deploy.produce.timing import DEFAULT, RunTiming
-from deniable.deploy.produce.unknown_values import UnknownValues
+from deniable.deploy.produce.unknown.unknown_reports import UnknownReports
+from deniable.deploy.produce.unknown.unknown_values import UnknownValues
 from deniable.deploy.produce.view import ProduceView, WaitView, spent_notice, summary
 from deniable.deploy.services.metrics_server import probes_at, served
 from deniable.producers.config import ProducerConfig
@@ -26,6 +27,10 @@ WAITING = (
     "waiting up to {:.0f} s until {} has all; Ctrl-C ends at once, and the next deniable produce with "
     "this folder sends what is kept"
 )
+INTERRUPTED = "interrupted: the same command resumes where this run ended"
+INTERRUPTED_PIPE = (
+    "interrupted: stdin and pipes cannot be resumed; what was read of it in the last second may be lost"
+)
 
 
 def run_produce(
@@ -35,6 +40,7 @@ def run_produce(
     *,
     metrics_port: int | None,
     unknown: UnknownValues,
+    reports: UnknownReports,
     metrics_listen: tuple[str, int] | None = None,
     timing: RunTiming = DEFAULT,
 ) -> None:
@@ -50,17 +56,18 @@ def run_produce(
     metrics_port : loopback port for the producer's metrics, 0 for a free one; None to serve none.
     metrics_listen : address and port that serve them to other machines, too.
     unknown : says in coarse words, at a terminal, how many values the collection does not list.
+    reports : decides by the run's reports whether an unattended one ends.
     timing : of the run's waits.
 
     Raises
     ------
-    FeedError if the input cannot be used; DeliveryError if Kafka or the edge did not take all; SecretError
-    and StoreError if the producer's folder cannot be used.
+    FeedError if the input cannot be used; MostlyUnlistedError as `reports` decides; DeliveryError if Kafka or
+    the edge did not take all; SecretError and StoreError if the producer's folder cannot be used.
     """
     began, producer, waits = time.monotonic(), InputProducer(config), WaitView(timing)
-    patience, is_whole, is_to_mend = timing.stop, False, False
+    patience, is_whole, is_to_mend, is_interrupted = timing.stop, False, False, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
-    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, timing, config.receiver)
+    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, reports, timing, config.receiver)
     try:
         with served(metrics_port, producer), probes_at(metrics_listen, producer):
             run.send()
@@ -69,6 +76,9 @@ def run_produce(
         is_whole = True
     except LineError:
         is_to_mend = True
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        is_interrupted = True
         raise
     finally:
         with one_more_interrupt_ends():
@@ -82,13 +92,17 @@ def run_produce(
         used = counters.packs or counters.stored or counters.refused or counters.backlog.packs
         if is_whole or used or feed.skipped:
             seconds = time.monotonic() - began
-            line = summary(counters, feed.skipped, seconds, config.destination, collection)
+            where, keeps = config.destination, config.console is None
+            line = summary(counters, feed.skipped, seconds, where, collection, keeps=keeps)
             click.echo(line, err=True)
         if notice := spent_notice(counters, config.allowances[0].budget, time.time()):
             click.echo(notice, err=True)
         if sentence := unknown.summary():
             click.echo(sentence, err=True)
+        if is_interrupted and config.console is None:
+            click.echo(INTERRUPTED if inputs.key else INTERRUPTED_PIPE, err=True)
     inputs.forget_progress()
+    reports.decide(is_end=True)
 
 
 def uncharged_notice(reasons: Iterable[str], progress_key: str) -> str:
@@ -139,11 +153,13 @@ class ProduceRun:
         inputs: Inputs,
         waits: WaitView,
         unknown: UnknownValues,
+        reports: UnknownReports,
         timing: RunTiming = DEFAULT,
         receiver: str = "Kafka",
     ) -> None:
         self._receiver = receiver
         self._unknown = unknown
+        self._reports = reports
         self._producer = producer
         self._collection = collection
         self._feed = feed
@@ -157,7 +173,8 @@ class ProduceRun:
         Raises
         ------
         FeedError if the input cannot be used, or if strict, most of its first values are unknown;
-        DeliveryError if reports can neither be sent nor kept.
+        MostlyUnlistedError if an unattended run is to end; DeliveryError if reports can neither be sent nor
+        kept.
         """
         began, view = time.monotonic(), ProduceView()
         with view.shown():
@@ -165,9 +182,10 @@ class ProduceRun:
                 for batch in self._feed.batches(source, place):
                     self._unknown.note(batch.values)
                     self._send(batch)
+                    self._reports.decide()
                     view.update(self._feed.used, time.monotonic() - began, *self._inputs.position())
-        if self._feed.skipped and not self._feed.used and not self._inputs.is_resumed:
-            raise FeedError(f"no line of the input can be used; are {self._feed.options} and --format right?")
+        if not self._inputs.is_resumed:
+            self._feed.check_used()
 
     def drain(self) -> None:
         """Wait until all is acknowledged, as long as an acknowledgement arrives every `timing.wait` seconds.
@@ -214,5 +232,10 @@ class ProduceRun:
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)
         return self._producer.report_lines(
-            self._collection, batch.values, batch.clients, batch.times, progress=progress
+            self._collection,
+            batch.values,
+            batch.clients,
+            batch.times,
+            progress=progress,
+            seen=self._reports.note,
         )

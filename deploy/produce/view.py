@@ -111,7 +111,9 @@ class WaitView:
             click.echo(notice, err=True)
 
 
-def summary(counters: Counters, skipped: int, seconds: float, servers: str, collection: str) -> str:
+def summary(
+    counters: Counters, skipped: int, seconds: float, servers: str, collection: str, *, keeps: bool = True
+) -> str:
     """Summarize a run in one line.
 
     Parameters
@@ -121,6 +123,7 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str, coll
     seconds : that the run took.
     servers : bootstrap servers, or the edge, that the reports went to.
     collection : name of the run's; earlier runs with the same folder may have kept reports of others.
+    keeps : whether the next run sends what was not; False where the folder ends with the run.
     """
     sent = sum(counters.acknowledged.values())
     rate = f"{sent / max(seconds, 1e-9):.0f} reports/s"
@@ -149,7 +152,7 @@ def summary(counters: Counters, skipped: int, seconds: float, servers: str, coll
             f"{packs_are} kept but cannot be sent: damaged, too large, of a later version, or for another "
             "destination"
         )
-    if (packs := counters.backlog.packs - unsendable) > 0:
+    if keeps and (packs := counters.backlog.packs - unsendable) > 0:
         parts.append(f"{number_of(packs, 'pack')} kept for the next deniable produce with this folder")
     return "; ".join(parts)
 

@@ -16,24 +16,26 @@ from deniable.deploy.cli.options import NumberRange, config_option, servers_opti
 from deniable.deploy.offline.estimate_table import (
     LEAST_P_VALUE,
     SHOWN,
+    contradictions,
     name_column,
     p_value_text,
     shown_share,
     without_candidates,
 )
 from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.period_options import zone_asked, zone_option
 from deniable.protocol.words import number_of
 
 
 class NamedPeriod(click.ParamType):
-    """A period: START/END, a day or a month."""
+    """A period: START/END, a day, a week or a month."""
 
     name = "PERIOD"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Period:
         """Return the period."""
         try:
-            return named_period(str(value))
+            return named_period(str(value), zone_asked())
         except AnalysisError as error:
             self.fail(str(error), parameter, context)
 
@@ -45,10 +47,11 @@ class NamedPeriod(click.ParamType):
     "first",
     type=NamedPeriod(),
     required=True,
-    help="First period: START/END in ISO 8601, a day such as 2026-01-31, or a month such as 2026-01, in "
-    "local time.",
+    help="First period: START/END in ISO 8601, or in local time a day such as 2026-01-31, an ISO week such "
+    "as 2026-W05, or a month such as 2026-01.",
 )
 @click.option("--and", "second", type=NamedPeriod(), required=True, help="Second period, as --between.")
+@zone_option
 @click.option(
     "--rate",
     type=NumberRange(*RATES),
@@ -95,6 +98,8 @@ def lines_of(record: ComparisonRecord) -> list[str]:
             (record.between, record.other_period), record.reports, record.windows, strict=True
         )
     ]
+    for period, diagnostics in record.fits():
+        periods += [f"{period}: {line}" for line in contradictions(diagnostics)]
     if not record.values:
         return [*periods, without_candidates(record.collection)]
     order = sorted(range(len(record.values)), key=lambda place: record.p_value[place])[:SHOWN]

@@ -26,6 +26,7 @@ from deniable.analysis.tables.window_table import window_schema
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration, load
 from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import Folder, config_option, servers_option
 from deniable.deploy.query.period_options import optional_period_options, period_asked
 from deniable.deploy.services.kafka_wait import once_kafka_answers
@@ -104,11 +105,12 @@ def export(
     asked = loaded.collection(collection)
     period = period_asked(asked, start, end, last) if is_bounded else None
     schema = estimate_schema() if kind == "estimates" else window_schema()
+    silence_clients()
     topics = loaded.topics
     topic = topics.estimates if kind == "estimates" else topics.windows
     needs = partial(topic_checks.require_readable, loaded.cluster, topics, topic)
     once_kafka_answers(needs) if follow else needs()
-    with _opened(output) as place:
+    with opened_place(output) as place:
         files = DayFiles(place, asked, kind, ending, schema)
         if lost := files.forget_if_lost():
             click.echo(lost_sentence(asked.name, lost, is_bounded=is_bounded), err=True)
@@ -129,7 +131,8 @@ def export(
             click.echo("\n".join(lines_of_export(files)), err=True)
 
 
-def _opened(output: Path | str) -> AbstractContextManager[ExportPlace]:
+def opened_place(output: Path | str) -> AbstractContextManager[ExportPlace]:
+    """Open what `FolderOrPrefix` returned."""
     return nullcontext(BucketPrefix(output)) if isinstance(output, str) else locked(output)
 
 

@@ -18,6 +18,7 @@ from deniable.aggregator.history.window_reader import Joined, join_windows
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration
 from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.offline.estimate_table import roll_up_table
 from deniable.estimators.collection import Collection
 from deniable.estimators.rollup.overlap import RollUp
@@ -107,6 +108,7 @@ def past_of(configuration: Configuration, collection: Collection, period: Period
     TopicSetupError, KafkaError, TimeoutError.
     """
     cluster, topics = configuration.cluster, configuration.topics
+    silence_clients()
     topic_checks.require_readable(cluster, topics, topics.windows)
     joined = run_until_signalled(join_windows(cluster, topics, collection, period))
     return Past(collection, coverage_of(collection, period, joined), joined)

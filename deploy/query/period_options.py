@@ -4,6 +4,7 @@ import re
 import reprlib
 import time
 from collections.abc import Callable
+from datetime import tzinfo
 from typing import Any
 
 import click
@@ -11,9 +12,12 @@ import click
 from deniable.aggregator.history.periods import Period, iso, parse_time
 from deniable.analysis.periods import check_window
 from deniable.estimators.collection import Collection
+from deniable.protocol.times import read_zone
 
 DAY_SECONDS = 86_400
 UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
+
+ZONE = "deniable.zone"  # in the meta of click's context
 
 PeriodCommand = Callable[..., Any]
 
@@ -36,6 +40,38 @@ class Duration(click.ParamType):
         return int(match[1]) * UNITS[match[2]]
 
 
+def zone_option(command: PeriodCommand) -> PeriodCommand:
+    """Add `--tz`, for `zone_asked`; eager, so that options of any order are read in it."""
+    return click.option(
+        "--tz",
+        metavar="ZONE",
+        is_eager=True,
+        expose_value=False,
+        callback=_note_zone,
+        help="Zone of times, days, weeks and months that name none, such as Europe/Berlin.  "
+        "[default: this machine's]",
+    )(command)
+
+
+def zone_asked() -> tzinfo | None:
+    """Return the zone of `--tz`; None for this machine's."""
+    context = click.get_current_context(silent=True)
+    zone: tzinfo | None = context.meta.get(ZONE) if context else None
+    return zone
+
+
+def _note_zone(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    try:
+        context.meta[ZONE] = None if value is None else read_zone(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"must be the name of a time zone, such as Europe/Berlin or UTC, got {reprlib.repr(value)}; on a "
+            "machine without time zones: pip install tzdata",
+            context,
+            parameter,
+        ) from error
+
+
 def period_options(command: PeriodCommand) -> PeriodCommand:
     """Add the options; the command takes `start`, `end` and `last`, to pass to `period_asked`."""
     return _with_options(command, "  [default: 1d]")
@@ -48,6 +84,7 @@ def optional_period_options(command: PeriodCommand) -> PeriodCommand:
 
 def _with_options(command: PeriodCommand, default: str) -> PeriodCommand:
     for option in (
+        zone_option,
         click.option(
             "--last",
             type=Duration(),
@@ -63,8 +100,8 @@ def _with_options(command: PeriodCommand, default: str) -> PeriodCommand:
             "--from",
             "start",
             metavar="TIME",
-            help="ISO 8601 such as 2026-01-31T00:00:00Z, in local time 2026-01-31 or '2026-01-31 09:00', or "
-            "unix seconds such as 1769817600.",
+            help="ISO 8601 such as 2026-01-31T00:00:00+01:00, in local time 2026-01-31, 2026-W05 (its "
+            "Monday) or '2026-01-31 09:00', or unix seconds such as 1769817600.",
         ),
     ):
         command = option(command)
@@ -88,10 +125,11 @@ def period_asked(collection: Collection, start: str | None, end: str | None, las
     if start is not None and last is not None:
         raise click.UsageError("give either --from or --last")
     window = collection.window_seconds
+    zone = zone_asked()
     try:
-        until = int(time.time()) if end is None else parse_time("to", end, takes_local=True)
+        until = int(time.time()) if end is None else parse_time("to", end, zone, takes_local=True)
         length = max(DAY_SECONDS, 2 * window) if last is None else last
-        since = max(0, until - length) if start is None else parse_time("from", start, takes_local=True)
+        since = max(0, until - length) if start is None else parse_time("from", start, zone, takes_local=True)
         if since >= until:
             raise ValueError(_out_of_order(start, end, since, until))
     except ValueError as error:

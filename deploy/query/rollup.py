@@ -1,15 +1,26 @@
 """`deniable rollup`."""
 
+import reprlib
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
+from deniable.aggregator.history.periods import iso
 from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
-from deniable.analysis.functions.roll_ups import joined_history
+from deniable.analysis.functions import roll_ups as functions
+from deniable.analysis.functions.roll_ups import Edges, joined_history
+from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.config.file import load
 from deniable.deploy.cli.options import config_option, servers_option
-from deniable.deploy.offline.estimate_table import SHOWN, name_column, shown_share
+from deniable.deploy.offline.estimate_table import (
+    SHOWN,
+    contradictions,
+    name_column,
+    row_names,
+    shown_share,
+)
 from deniable.deploy.query.past_windows import (
     all_values_option,
     check_all_values,
@@ -18,7 +29,28 @@ from deniable.deploy.query.past_windows import (
     past_of,
 )
 from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.words import number_of
+
+
+class EdgeList(click.ParamType):
+    """Numbers with commas between, or `log`."""
+
+    name = "NUMBERS|log"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Edges:
+        """Return the numbers, or `log`."""
+        if value == functions.LOG:
+            return "log"
+        try:
+            return [float(each) for each in str(value).split(",")]
+        except ValueError:
+            self.fail(
+                f"must be numbers with commas between, such as 0,1,2,5,10, or log, got "
+                f"{reprlib.repr(str(value))}",
+                parameter,
+                context,
+            )
 
 
 @click.command()
@@ -32,6 +64,17 @@ from deniable.protocol.words import number_of
     help="Collection file of before a change of values or epsilon: join the estimates under it and under the "
     "present file by inverse variance, where values agree. May be repeated.",
 )
+@click.option(
+    "--density",
+    is_flag=True,
+    help="Of a number, print the smooth density instead: the shares of its fine steps, without intervals.",
+)
+@click.option(
+    "--edges",
+    type=EdgeList(),
+    help="Of a number, edges of the rows, each with the interval of its own share: boundaries of its steps, "
+    "such as 0,1,2,5,10; or log, for skewed numbers: rows that grow twofold from one step on.",
+)
 @all_values_option
 @json_option
 @config_option
@@ -42,6 +85,8 @@ def rollup(
     end: str | None,
     last: int | None,
     former: tuple[Path, ...],
+    density: bool,
+    edges: Edges | None,
     for_all: bool,
     as_json: bool,
     config: Path,
@@ -61,9 +106,29 @@ def rollup(
         )
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
+    if density and (former or as_json or not isinstance(asked.mechanism, SquareWave)):
+        raise click.UsageError(
+            "--density needs a collection with mechanism number, and goes neither with --former nor "
+            f"with --json, whose independent.density it is; {collection} has mechanism {asked.mechanism.name}"
+        )
+    if edges is not None:
+        if former or density:
+            raise click.UsageError(
+                "--edges goes neither with --former, which joins the mean of a number alone, nor with "
+                "--density, whose steps are all of one width"
+            )
+        asked = functions.with_edges(asked, edges)
     period = period_asked(asked, start, end, last)
     if not former:
+        if density:
+            table = functions.rollup(
+                loaded, collection=collection, start=period.start, end=period.end
+            ).density()
+            click.echo(_density(table))
+            return
         names = [*asked.labels(), *(["(other)"] if asked.other else [])]
+        if isinstance(asked.mechanism, SquareWave):
+            names = row_names(asked.mechanism.row_bounds)
         past_of(loaded, asked, period).answer(names, "value", as_json=as_json, for_all=for_all)
         return
     record = joined_history(loaded, asked, former, period)
@@ -75,8 +140,25 @@ def rollup(
     click.echo("\n".join(_lines(record)))
 
 
+def _density(table: ArrowTable) -> str:
+    rows = zip(*(table[name].to_pylist() for name in ("lower", "upper", "share")), strict=True)
+    lines = [f"{lower:>12.6g} {upper:>12.6g} {share:>10.6f}" for lower, upper, share in rows]
+    head = f"{'from':>12} {'to':>12} {'share':>10}"
+    return "\n".join(["density: a smooth estimate, without intervals", head, *lines])
+
+
 def _lines(record: JoinedHistoryRecord) -> list[str]:
-    """Return a table for people, the largest shares first."""
+    """Return a table for people, and below it the parts whose counts contradict their parameters."""
+    wrong = [
+        f"{iso(part.start)} to {iso(part.end)}: {line}"
+        for part in record.parts
+        for line in contradictions(part.diagnostics)
+    ]
+    return [*_shares(record), *wrong]
+
+
+def _shares(record: JoinedHistoryRecord) -> list[str]:
+    """Return the largest shares first; of a number its mean."""
     lines = [
         f"{number_of(record.reports, 'report')}, joined by inverse variance, 95 % intervals, * significant",
         "left: if every report comes from another client; right: whatever the windows have in common; # the",

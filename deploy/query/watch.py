@@ -3,16 +3,19 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import msgspec
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from deniable.aggregator.records.estimate import (
     EstimateRecord,
@@ -24,15 +27,20 @@ from deniable.aggregator.records.estimate import (
 )
 from deniable.aggregator.records.estimate_parts import Parts
 from deniable.aggregator.views.latest_estimates import LatestEstimates
+from deniable.cluster.connection.outage import Outage
+from deniable.cluster.reading.topic_reader import records_since
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration, load
 from deniable.deploy.cli.event_loop import run_until_signalled
 from deniable.deploy.cli.line_output import end_with_the_reader, write_line
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.offline.estimate_table import (
+    contradictions,
     incomplete_list,
     name_column,
     p_value_text,
+    row_names,
     search_of_past,
     without_candidates,
 )
@@ -41,6 +49,7 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import longest_of, utf_8
 from deniable.protocol.words import number_of
 
 TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)
+FIGURE_LINES = 10  # of a number's mean and quantiles, and the border below them, but for (other)
 CAPTION = 4  # lines about a pair's fields or an incomplete list, wrapped at the width of the table
 LOOK_SECONDS = 1.0
 NEW_WINDOWS = 5  # in which the page calls a found text new, too
@@ -50,14 +59,21 @@ NEW_WINDOWS = 5  # in which the page calls a found text new, too
 @click.argument("collection")
 @config_option
 @servers_option
-def watch(collection: str, config: Path, bootstrap_servers: str | None) -> None:
+@click.option(
+    "--once", is_flag=True, help="Print the newest estimate and end: status 0, or 1 if there is none yet."
+)
+def watch(collection: str, config: Path, bootstrap_servers: str | None, once: bool) -> None:
     """Follow a collection's estimates: a live table, or JSON lines if stdout is not a terminal.
 
-    Example: deniable watch carrier
+    Example: deniable watch carrier --once
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
+    silence_clients()
     topic_checks.require_readable(loaded.cluster, loaded.topics, loaded.topics.estimates)
+    if once:
+        print_newest(loaded, asked)
+        return
     run_until_signalled(watch_collection(loaded, asked))
 
 
@@ -73,11 +89,44 @@ class EveryEstimate(LatestEstimates):
         return self._parts.add(decode_estimate(data))
 
 
+def print_newest(configuration: Configuration, collection: Collection) -> None:
+    """Print the newest estimate that the topic holds: a table, or a JSON line if stdout is no terminal.
+
+    Raises
+    ------
+    click.ClickException, with status 1, if it holds none.
+    """
+    latest, cluster, topics = LatestEstimates(), configuration.cluster, configuration.topics
+
+    async def read() -> None:
+        partition = range(topics.partitions)
+        async with aclosing(records_since(cluster, topics.estimates, partition, 0)) as records:
+            async for _, record in records:
+                if (record.key or b"").startswith(f"{collection.name}/".encode()):
+                    with suppress(msgspec.DecodeError):
+                        latest.take(record.value or b"")
+
+    asyncio.run(read())
+    record = latest.newest.get(collection.name)
+    if record is None:
+        raise click.ClickException(
+            f"{topics.estimates} must hold an estimate of {collection.name}, got none: a window is "
+            f"published once it has {number_of(collection.minimum_reports, 'report')}; without --once, watch "
+            "waits for it"
+        )
+    if not sys.stdout.isatty():
+        _print_line(record)
+        return
+    since = latest.stale([collection], time.time()).get(collection.name)
+    Console().print(_shown(record, collection, len(record.values) + FIGURE_LINES, since))
+
+
 async def watch_collection(configuration: Configuration, collection: Collection) -> None:
     """Show each new estimate until interrupted: a live table, or JSON lines if stdout is not a terminal."""
+    outage = Outage(configuration.cluster, "nothing new is shown", (configuration.topics.estimates,))
     if not sys.stdout.isatty():
         end_with_the_reader()
-        await _follow(EveryEstimate(), configuration, collection, _print_line)
+        await _follow(EveryEstimate(), configuration, collection, _print_line, outage)
         return
     console, latest = Console(), LatestEstimates()
     with Live(console=console, auto_refresh=False) as live:
@@ -86,18 +135,21 @@ async def watch_collection(configuration: Configuration, collection: Collection)
             if record := latest.newest.get(collection.name):
                 since = latest.stale([collection], time.time()).get(collection.name)
                 caption = CAPTION if caption_of(record) else 0
-                rows = max(1, console.height - TABLE_FRAME - caption)
-                longest = longest_of(collection.mechanism)
-                table = (
-                    number_table_of(record, since) if record.mean else table_of(record, rows, since, longest)
-                )
-                if not record.values and not record.mean:
-                    table.caption, table.caption_justify = without_values(collection), "left"
-                live.update(table, refresh=True)
+                table = _shown(record, collection, max(1, console.height - TABLE_FRAME - caption), since)
+                live.update(Group(table, Text(str(outage))) if outage.cause else table, refresh=True)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
-        following = _follow(latest, configuration, collection, lambda _: show())
+        following = _follow(latest, configuration, collection, lambda _: show(), outage)
         await asyncio.gather(following, _refresh(show))
+
+
+def _shown(record: EstimateRecord, collection: Collection, rows: int, old_since: int | None) -> Table:
+    if record.mean:
+        return number_table_of(record, max(1, rows - FIGURE_LINES), old_since)
+    table = table_of(record, rows, old_since, longest_of(collection.mechanism))
+    if not record.values:
+        table.caption, table.caption_justify = without_values(collection), "left"
+    return table
 
 
 async def _refresh(show: Callable[[], None]) -> None:
@@ -112,13 +164,14 @@ async def _follow(
     configuration: Configuration,
     collection: Collection,
     show: Callable[[EstimateRecord], None],
+    outage: Outage,
 ) -> None:
     def show_own(record: EstimateRecord) -> None:
         if record.collection == collection.name:
             show(record)
 
     cluster, topics = configuration.cluster, configuration.topics
-    await latest.follow(cluster, topics.estimates, topics.partitions, show_own)
+    await latest.follow(cluster, topics.estimates, topics.partitions, show_own, outage)
 
 
 def _print_line(record: EstimateRecord) -> None:
@@ -144,20 +197,10 @@ def table_of(
     table.add_column("value")
     for name in ("share", "95 % interval", "95 % for all", "reports"):
         table.add_column(name, justify="right")
-    places = np.argsort(-np.asarray(record.frequency), kind="stable")[:rows].tolist()
-    shown, _ = name_column(record.values, places)
-    for i in places:
-        table.add_row(
-            escape(shown[i] + _marks(record, i, longest)),
-            f"{record.frequency[i]:.2%}",
-            _interval(record, i),
-            f"{record.low_all[i]:.2%} – {record.high_all[i]:.2%}" if record.low_all else "",
-            f"{record.count[i]:,.0f}",
-            style="" if record.significant[i] else "dim",
-        )
-    more = max(0, len(record.values) - rows) + record.omitted
-    if more:
-        table.add_row(f"… {more} more", "", "", "", "")
+    places = _largest(record, rows)
+    names, _ = name_column(record.values, places)
+    marked = {place: name + _marks(record, place, longest) for place, name in names.items()}
+    _add_shares(table, record, marked)
     if record.other is not None:
         low, high = record.other.low, record.other.high
         ends = "unknown" if low is None or high is None else f"{low:.2%} – {high:.2%}"
@@ -167,8 +210,30 @@ def table_of(
     return table
 
 
+def _largest(record: EstimateRecord, rows: int) -> list[int]:
+    places: list[int] = np.argsort(-np.asarray(record.frequency), kind="stable")[:rows].tolist()
+    return places
+
+
+def _add_shares(table: Table, record: EstimateRecord, names: Mapping[int, str]) -> None:
+    """Add a row for each place that is named, and one that counts the others."""
+    for i, name in names.items():
+        table.add_row(
+            escape(name),
+            f"{record.frequency[i]:.2%}",
+            _interval(record, i),
+            f"{record.low_all[i]:.2%} – {record.high_all[i]:.2%}" if record.low_all else "",
+            f"{record.count[i]:,.0f}",
+            style="" if record.significant[i] else "dim",
+        )
+    if more := len(record.values) - len(names) + record.omitted:
+        table.add_row(f"… {more} more", "", "", "", "")
+
+
 def caption_of(record: EstimateRecord) -> str:
-    """Say whether the fields of a pair are independent, or that a list lacks strings; else nothing."""
+    """Say that counts contradict the parameters, whether fields are independent, or what a list lacks."""
+    if wrong := contradictions(record.diagnostics):
+        return wrong[0]
     if record.pair is not None:
         return _independence(record.pair)
     if incomplete := incomplete_list(record.diagnostics):
@@ -210,16 +275,25 @@ def _interval(record: EstimateRecord, place: int) -> str:
     return f"{record.low[place]:.2%} – {record.high[place]:.2%}"
 
 
-def number_table_of(record: EstimateRecord, old_since: int | None = None) -> Table:
-    """Build a table of the mean and the quantiles of a number with 95 % intervals; see `table_of`."""
+def number_table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:
+    """Build a table of the mean and the quantiles of a number, then of its rows, each with its interval.
+
+    Where there are more than `rows`, those of the largest shares stay; see `table_of`.
+    """
     table = _titled(record, old_since)
     table.add_column("figure")
-    for name in ("estimate", "95 % interval"):
+    for name in ("estimate", "95 % interval", "95 % for all", "reports"):
         table.add_column(name, justify="right")
     figures: dict[str, NumberMean | NumberQuantile] = {"mean": record.mean} if record.mean else {}
     figures |= {f"quantile {each.level:g}": each for each in record.quantiles}
     for name, figure in figures.items():
         table.add_row(name, f"{figure.value:.5g}", f"{figure.low:.5g} – {figure.high:.5g}")
+    table.add_section()
+    edges = [*record.values, f"{record.density.maximum:.10g}" if record.density else "…"]
+    names = row_names(edges)
+    _add_shares(table, record, {place: names[place] for place in sorted(_largest(record, rows))})
+    if caption := caption_of(record):
+        table.caption, table.caption_justify = escape(caption), "left"
     return table
 
 

@@ -7,5 +7,6 @@ aggregate       commands of the aggregator: run workers, check readiness, replay
 relay           `deniable relay`
 kafka_wait      waits for Kafka at the start
 open_files      raises the limit of a worker
+reload          takes up a changed collection file
 metrics_server  metrics and health of processes without a web server
 """

@@ -77,13 +77,16 @@ def served(port: int | None, source: MetricsSource, *, err: bool = False) -> Ite
 
 
 @contextmanager
-def probes_at(address: tuple[str, int] | None, source: MetricsSource) -> Iterator[None]:
-    """Serve the same to other machines.
+def probes_at(
+    address: tuple[str, int] | None, source: MetricsSource, option: str = "--metrics-listen"
+) -> Iterator[None]:
+    """Serve the same at an address, such as one that other machines reach.
 
     Parameters
     ----------
     address : an IP address of this machine, and a port; None to serve nothing.
     source : of metrics and health.
+    option : that chose the address.
 
     Raises
     ------
@@ -94,7 +97,7 @@ def probes_at(address: tuple[str, int] | None, source: MetricsSource) -> Iterato
         return
     host, port = address
     kind = ProbeServer6 if ip_address(host).version == 6 else ProbeServer
-    with _running(_listening(kind, address, f"port {port} of {host}", "--metrics-listen"), source):
+    with _running(_listening(kind, address, f"port {port} of {host}", option), source):
         yield
 
 

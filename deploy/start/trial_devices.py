@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from deniable.cluster.connection.start_log import StartLog
 from deniable.config.file import Configuration
 from deniable.deploy.broker.child_processes import Child, deniable_command, spawn
 from deniable.deploy.cli.extras import extra_missing
@@ -52,15 +53,15 @@ def ready_devices(started: Mapping[str, tuple[Child, Path]]) -> list[str]:
 
     Raises
     ------
-    TrialWorkerError if one of them ends, or does not work within a minute.
+    TrialWorkerError if one of them ends, or does not work within a minute each.
     """
     marks = {"relay": OPEN, "edge": TAKEN if "relay" in started else "try it: "}
-    deadline = time.monotonic() + READY_SECONDS
     for name, (child, log) in started.items():
+        progress = StartLog(READY_SECONDS)
         while marks[name] not in _text(log):
             if child.poll() is not None:
                 raise TrialWorkerError(ending(f"the {name} did not start", log))
-            if time.monotonic() > deadline:
+            if not progress.has_time(f"the {name}; its log is {log}"):
                 raise TrialWorkerError(ending(f"the {name} is not ready after {READY_SECONDS:g} s", log))
             time.sleep(STEP_SECONDS)
     if "edge" not in started:

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from deniable.cluster.connection.start_log import StartLog
 from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
 from deniable.deploy.services.aggregate.ready import why_not_ready
 from deniable.estimators.errors import DeniableError
@@ -36,8 +37,9 @@ def ready_page_of(worker: Child, log: Path) -> str:
     ------
     TrialWorkerError if it ends, or is not ready within two minutes.
     """
-    deadline, page, why = time.monotonic() + READY_SECONDS, "", "it printed no address of its page"
-    while time.monotonic() < deadline and worker.poll() is None:
+    page, why = "", "it printed no address of its page"
+    progress = StartLog(READY_SECONDS)
+    while progress.has_time(f"the worker: {why}") and worker.poll() is None:
         page = page or _page_in(log)
         if page and not (why := why_not_ready(urlsplit(page).netloc)):
             return page

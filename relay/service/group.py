@@ -20,7 +20,7 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
 )
 
-from deniable.cluster.cluster import Cluster
+from deniable.cluster.cluster import LEADERS_MILLISECONDS, Cluster
 from deniable.protocol.uploads.relay_position import Position
 from deniable.relay.service.partition import UploadRecord
 
@@ -28,7 +28,6 @@ FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory
 SESSION_MILLISECONDS = 6_000  # a dead relay's partitions must be open again within delivery_seconds
 HEARTBEAT_MILLISECONDS = 500  # the others learn from their next one that a relay is dead
 POLL_INTERVAL_MILLISECONDS = 600_000
-LEADERS_MILLISECONDS = 10_000  # a leader that was replaced may answer on, and never says so
 ASK_SECONDS = 10.0
 RETRY_SECONDS = 0.2
 VALUE_SECONDS = 10.0

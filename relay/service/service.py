@@ -25,7 +25,8 @@ from aiokafka.errors import (
 )
 
 from deniable.cluster.cluster import Cluster
-from deniable.cluster.connection.outage import Outage
+from deniable.cluster.connection.outage import Outage, described
+from deniable.cluster.connection.start_log import StartLog
 from deniable.cluster.topics.findings import unknown_codec
 from deniable.estimators.accounting.shuffling.honest import HonestShuffle
 from deniable.estimators.errors import DefectError, DeniableError
@@ -116,6 +117,7 @@ class RelayService:
         self._stopping = asyncio.Event()
         self._fold_thread = ThreadPoolExecutor(1, "fold")
         self._has_begun = False
+        self._start = StartLog()
 
     def stop(self) -> None:
         """End `run` within STOP_SECONDS and LEAVE_SECONDS, after what is being sent."""
@@ -128,7 +130,8 @@ class RelayService:
             reasons.append("the relay has not joined its group yet")
         for partition, work in sorted(self._works.items()):
             if work.relay.fold.position < work.reads_to:
-                reasons.append(f"partition {partition} is read again up to offset {work.reads_to}")
+                at = work.relay.fold.position
+                reasons.append(f"partition {partition} is read again: at offset {at} of {work.reads_to}")
         return reasons
 
     async def run(self) -> None:
@@ -254,7 +257,7 @@ class RelayService:
         except (KafkaError, TimeoutError, IllegalStateError) as error:
             # The next commit covers it; whoever takes the partition over sends these batches again.
             if work.is_committed:
-                _log.info("position not committed", partition=partition, why=type(error).__name__)
+                _log.info("position not committed", partition=partition, why=described(error))
             work.is_committed = False
 
     def _is_ours(self, work: Work) -> bool:
@@ -302,6 +305,8 @@ class RelayService:
             except (KafkaError, TimeoutError) as error:
                 self._away.failed(ENDS, error)
             self._metrics.away.set(bool(self._away.cause))
+            if not self._away.cause:
+                self._start.has_time("; ".join(self.reasons_not_ready()))
             self._metrics.show([work.relay for work in self._works.values()], self._ends)
             await asyncio.sleep(SHOW_SECONDS)
 

@@ -15,6 +15,9 @@ CHECKS = "cluster/topics/checks.py"
 HANDSHAKES = "cluster/connection/handshakes.py"
 PUBLICATIONS = "cluster/reading/publication_reader.py"
 CLOSING = "cluster/connection/closing.py"
+RENEWED = "cluster/logins/of_aiokafka.py"
+TOKENS = "cluster/logins/token_provider.py"
+CURRENT_PLAIN = "cluster/logins/of_kafka_python.py"
 SESSION = "edge/sending/kafka_session.py"
 NO_CREATION = "cluster/existing_topics/of_aiokafka.py"
 NO_CREATION_EITHER = "cluster/existing_topics/of_kafka_python.py"
@@ -121,6 +124,13 @@ PRIVATE = (
         "aiokafka.conn:AIOKafkaConnection",
         HANDSHAKES,
         _writer="close a connection at once",
+    ),
+    *_names(
+        AIOKAFKA,
+        "aiokafka.conn:AIOKafkaConnection",
+        RENEWED,
+        _do_sasl_handshake="log in again before a session ends",
+        _sasl_plain_password="log in with the present password",
     ),
     *_names(
         AIOKAFKA,
@@ -247,7 +257,21 @@ INTERNAL = (
         "relay/service/group.py",
         StickyPartitionAssignor="keep partitions where they are",
     ),
-    *_names(AIOKAFKA, "aiokafka.conn", HANDSHAKES, AIOKafkaConnection="log in to one broker"),
+    *_names(AIOKAFKA, "aiokafka.conn", RENEWED, AIOKafkaConnection="log in again before a session ends"),
+    *_names(
+        AIOKAFKA,
+        "aiokafka.protocol.admin",
+        RENEWED,
+        SaslAuthenticateRequest="see how long a session lasts",
+        SaslHandShakeRequest="let no other request come between those of a login",
+    ),
+    PrivateName(
+        AIOKAFKA, "aiokafka.conn:create_conn", "conn = AIOKafkaConnection(", RENEWED, "open our connections"
+    ),
+    *_names(AIOKAFKA, "aiokafka.abc", TOKENS, AbstractTokenProvider="hand it tokens"),
+    *_names(KAFKA, "kafka.net.sasl.oauth", TOKENS, AbstractTokenProvider="hand it tokens"),
+    *_names(KAFKA, "kafka.net.sasl", CURRENT_PLAIN, register_sasl_mechanism="read passwords again"),
+    *_names(KAFKA, "kafka.net.sasl.plain", CURRENT_PLAIN, SaslMechanismPlain="read passwords again"),
     *_names(
         AIOKAFKA,
         "aiokafka.conn:AIOKafkaConnection",

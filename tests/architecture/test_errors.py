@@ -31,7 +31,7 @@ CAUGHT_INSIDE = {
     "cluster.reading.publication_reader.UnreadableError": "whoever compares parameters, and works on",
 }
 OTHERS = ("bench", "deniable.deploy.monitoring.dashboards")
-STATUSES = {1, 2, 3}
+STATUSES = {1, 2, 3, 4}
 
 
 @cache

@@ -54,7 +54,8 @@ def moved(name: PrivateName) -> str | None:
 def _is_in_source(text: str, owner: object) -> bool:
     """Whether the owner's source assigns this member to its instances, or contains this code."""
     try:
-        source = _squeezed(inspect.getsource(owner))  # type: ignore[arg-type]
+        classes = inspect.getmro(owner)[:-1] if inspect.isclass(owner) else (owner,)
+        source = _squeezed("".join(inspect.getsource(each) for each in classes))  # type: ignore[arg-type]
     except (TypeError, OSError):  # it is compiled
         return False
     is_member = re.search(rf"self\.{re.escape(text)}\b", source)

@@ -166,7 +166,7 @@ sys.meta_path.insert(0, Absent)
 import deniable
 from deniable import *
 
-assert "rollup" in pydoc.render_doc(deniable)
+assert "rollup" in pydoc.plain(pydoc.render_doc(deniable))
 try:
     deniable.rollup("deniable.yaml", collection="carrier")
 except deniable.AnalysisError as error:
@@ -191,10 +191,11 @@ producer.report("opened", [1, 2], clients=None)
 producer.report("opened", np.array([1, 2]), clients=np.array(["a", "b"]), at=np.array([1, 2]))
 producer.report("opened", [{"a"}, {"b"}], clients=("a", "b"), at=[1, 2.5])
 producer.report("opened", [["a"], ["b"]], None)
-producer.report("opened", 17, clients=5)  # wrong
+producer.report("opened", 17, clients=5)
 producer.report("opened", 17, clients="5", at="yesterday")  # wrong
 producer.report("opened", 1.5, clients=None)
-producer.report("opened", None, clients=None)  # wrong
+producer.report("opened", None, clients=None)
+producer.report("opened", object(), clients=None)  # wrong
 producer.report(5, "AA", clients=None)  # wrong
 producer.report("opened", "AA")  # wrong
 deniable.open_producer(5)  # wrong

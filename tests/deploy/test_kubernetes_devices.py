@@ -45,7 +45,7 @@ def test_other_overlays_have_nothing_of_devices(tmp_path: Path) -> None:
 def test_edge_has_probes_and_time_to_stop(overlay: Overlay) -> None:
     pod, container = pod_of(overlay, "deniable-edge")
     (port,) = container["ports"]
-    assert container["args"] == ["edge", "--listen", f"0.0.0.0:{UPLOADS_PORT}"]
+    assert container["args"] == ["edge", "--reload-changes", "--listen", f"0.0.0.0:{UPLOADS_PORT}"]
     assert (port["name"], port["containerPort"]) == ("uploads", UPLOADS_PORT)
     for probe, path in (("startup", "/healthz"), ("liveness", "/healthz"), ("readiness", "/readyz")):
         assert container[f"{probe}Probe"]["httpGet"] == {"path": path, "port": port["name"]}

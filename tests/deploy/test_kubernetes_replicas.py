@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from deniable.config.file import Configuration, load
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.protocol.secrets.secret import read_secret
 from tests.support.deploy.overlays import Overlay
 

@@ -5,6 +5,7 @@ import { setText } from "./dom.js";
 import { formatCount, formatFigure, formatMoment, formatPercent, withSign } from "./format.js";
 import { withDots } from "./names.js";
 
+const PHONE = "(max-width: 30rem)";
 const LEAST_DIGITS = 1;
 const MOST_SHOWN = 10;
 const MOST_CHARACTERS = 60; // of a value in a sentence
@@ -13,6 +14,7 @@ const MOST_CHARACTERS = 60; // of a value in a sentence
 export function drawChanges(list, event, isNumber) {
   const lines = describeChanges(event, isNumber, list.closest(".collection"));
   list.hidden = lines.length === 0;
+  drawFold(list.closest("details"), event.changes.length);
   while (list.children.length > lines.length) list.lastElementChild.remove();
   lines.forEach(([found, now], index) => {
     if (list.children.length === index) list.append(createLine());
@@ -20,6 +22,13 @@ export function drawChanges(list, event, isNumber) {
     setText(sentence, found);
     setText(figure, now);
   });
+}
+
+/** On a phone the changes are folded until people ask for them. */
+function drawFold(fold, number) {
+  if (fold.hidden && number > 0) fold.open = !matchMedia(PHONE).matches;
+  fold.hidden = number === 0;
+  setText(fold.querySelector("summary"), `${formatCount(number, "change")} found lately`);
 }
 
 /**

@@ -39,9 +39,8 @@ export function createView(keep) {
     chooseWindow(view, null);
     section.focus();
   });
-  for (const button of section.querySelectorAll(":is(.estimate, .density) .save")) {
-    button.addEventListener("click", () => downloadShown(view));
-  }
+  section.querySelector(".estimate .save").addEventListener("click", () => downloadShown(view));
+  section.querySelector(".log input").addEventListener("change", () => draw(view));
   return view;
 }
 
@@ -116,11 +115,8 @@ async function fetchAfterRest(view, collection, start) {
 }
 
 function downloadShown({ estimate, table, section }) {
-  if (isNumber(estimate)) downloadEstimate(estimate, estimate.values, true);
-  else {
-    const hasOther = section.querySelector(".estimate tfoot").rows.length > 0;
-    downloadEstimate(estimate, table.shown.map(({ value }) => value), hasOther);
-  }
+  const hasOther = section.querySelector(".estimate tfoot").rows.length > 0;
+  downloadEstimate(estimate, table.shown.map(({ value }) => value), hasOther);
 }
 
 function updatePeriods(view) {
@@ -168,14 +164,12 @@ function draw(view) {
   requestAnimationFrame(() => {
     view.isDrawing = false;
     if (view.estimate === null) return;
-    if (isNumber(view.estimate)) {
-      drawDensity(view.section.querySelector(".density"), view.estimate);
-      return;
-    }
+    if (isNumber(view.estimate)) drawDensity(view.section.querySelector(".density"), view.estimate);
     if (view.table.estimate !== view.estimate) {
       updateTable(view.table, view.estimate);
       if (view.estimate.pair) drawPair(view.section.querySelector(".pair"), view.estimate);
     }
+    if (isNumber(view.estimate)) return;
     const former = formerValues(view.windows.values(), view.newest ?? view.estimate, view.table.search);
     drawHistory(view.history, view.windows, [...leadersOf(view), ...former], view.table.digits);
     updatePlan(view.plan, view.collection.name, view.estimate);

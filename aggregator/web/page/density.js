@@ -1,31 +1,33 @@
-// The distribution of a number: the shares of its steps with their 95 % intervals, its mean and its quantiles.
+// The density of a number, with its mean and its quantiles.
+// Rule: it is smooth and without intervals; what reports tell apart are the rows of the table.
 
 import { setTexts } from "./dom.js";
 import { formatFigure, withSign } from "./format.js";
-import { areaOf, cursorOf, lineOf, niceEnd, pathsIn } from "./paths.js";
+import { cursorOf, lineOf, niceEnd, pathsIn } from "./paths.js";
 
 const SHOWN = [0.1, 0.25, 0.5, 0.75, 0.9];
-const MOST_HEADROOM = 3; // times the largest share: wider intervals are cut off
 const MOST_TICKS = 7; // as many labels as fit on a phone
 
-/** Draws a record of a number: its values are the lower edges of steps of one width. */
-export function drawDensity(root, { values, frequency, low, high, mean, quantiles }) {
-  const count = values.length;
-  const [first, last] = [Number(values[0]), Number(values[count - 1])];
-  const width = (last - first) / (count - 1);
-  const end = last + width;
-  const top = niceEnd(Math.min(Math.max(...high), MOST_HEADROOM * Math.max(...frequency)));
-  const heightOf = (share) => 100 * (1 - Math.min(1, share / top));
+/** Draws a record of a number; those of older versions have steps of one width for values. */
+export function drawDensity(root, estimate) {
+  const { mean, quantiles } = estimate;
+  const { minimum: first, maximum: end, frequency } = estimate.density ?? stepsOf(estimate);
+  const count = frequency.length;
+  const width = (end - first) / count;
+  const log = root.querySelector(".log");
+  log.hidden = first < 0;
+  const isLog = !log.hidden && log.querySelector("input").checked;
+  const partOf = (number) => (number - first) / width; // in steps
+  const placeOf = (number) => 100 * (isLog ? Math.log1p(partOf(number)) / Math.log1p(count) : partOf(number) / count);
+  const top = niceEnd(Math.max(...frequency));
   const run = frequency.map((share, index) => ({
-    x: 100 * (index + 0.5) / count, y: heightOf(share), low: heightOf(low[index]), high: heightOf(high[index]),
+    x: placeOf(first + (index + 0.5) * width), y: 100 * (1 - share / top),
   }));
-  const placeOf = (number) => 100 * (number - first) / (end - first);
   const median = quantiles.find(({ level }) => level === 0.5);
-  const [area, line, middle] = pathsIn(root.querySelector("svg"), 3);
-  area.setAttribute("d", areaOf([run]));
+  const [line, middle] = pathsIn(root.querySelector("svg"), 2);
   line.setAttribute("d", lineOf([run]));
   middle.setAttribute("d", median === undefined ? "" : cursorOf(placeOf(median.value)));
-  drawTicks(root.querySelector(".numbers"), ticksOf(first, end), placeOf);
+  drawTicks(root.querySelector(".numbers"), isLog ? doublingsOf(first, end, width) : ticksOf(first, end), placeOf);
   setTexts(root, {
     ".mean": `Mean ${textOf(mean)}`,
     ".quantiles": quantiles.filter(({ level }) => SHOWN.includes(level))
@@ -36,6 +38,18 @@ export function drawDensity(root, { values, frequency, low, high, mean, quantile
     ".step": `Height: the share of the reports in each step of ${formatFigure(width)}, from ${formatFigure(first)} to ` +
       `${formatFigure(end)}. Dashed: the median.`,
   });
+}
+
+function stepsOf({ values, frequency }) {
+  const [minimum, last] = [Number(values[0]), Number(values.at(-1))];
+  return { minimum, maximum: last + (last - minimum) / (values.length - 1), frequency };
+}
+
+/** The least number, and edges of 1, 4, 16 ... steps after it. */
+function doublingsOf(first, end, width) {
+  const ticks = [first];
+  for (let steps = 1; first + steps * width <= end; steps *= 4) ticks.push(first + steps * width);
+  return ticks;
 }
 
 /** Multiples of 1, 2 or 5 times a power of ten between two numbers, the most that fit. */

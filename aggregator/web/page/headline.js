@@ -33,7 +33,7 @@ export function drawQuestion(section, { name, mechanism, values }) {
 
 /** What the collection asks, in words of the answer. */
 export function questionOf(mechanism, values) {
-  if (mechanism === "number") return `Distribution of a number, in ${formatCount(values, "step")}`;
+  if (mechanism === "number") return `Distribution of a number, in ${formatCount(values, "row")}`;
   if (mechanism === "rappor-k-hot") return `Shares of reports that have each of ${formatCount(values, "value")}`;
   if (mechanism === "prefix-tree") return "Shares of texts";
   return `Shares of ${PAIRS.includes(mechanism) ? `${formatCount(values, "pair")} of values` : formatCount(values, "value")}`;
@@ -51,15 +51,16 @@ export function drawHeadline({ section, collection, estimate }) {
   });
   section.classList.toggle("final", final);
   for (const part of section.querySelectorAll(".badge, .finality")) part.hidden = false;
-  for (const part of section.querySelectorAll(".estimate, .plan, .comparison, .so-far")) part.hidden = isNumber(estimate);
+  for (const part of section.querySelectorAll(".plan, .comparison, .so-far")) part.hidden = isNumber(estimate);
   for (const part of section.querySelectorAll(".density, .mean-so-far")) part.hidden = !isNumber(estimate);
+  section.querySelector(".estimate").hidden = false;
   section.querySelector(".pair").hidden = !estimate.pair;
   section.querySelector(".waiting").hidden = true;
 }
 
 /** A number has a distribution instead of leading values. */
 export function isNumber({ mean }) {
-  return mean !== null;
+  return (mean ?? null) !== null;
 }
 
 /** Which window people chose, null if they follow the newest one; and why it cannot be shown. */

@@ -11,6 +11,8 @@ import { drawHistoryTable } from "./history_table.js";
 import { nameOf, withDots } from "./names.js";
 import { areaOf, cursorOf, lineOf, marksOf, niceEnd, pathsIn, pointsOf } from "./paths.js";
 
+const LEAST_POINTS = 3; // two are no line, whatever happens between them
+
 /**
  * `selected`: start of the selected window; null follows the newest. `choose` is called with it when the slider
  * moves; the pointer only looks, and then `pointed` is the start of the window under it.
@@ -94,6 +96,8 @@ function drawPanels(view) {
   const { root, points, values } = view;
   const index = selectedIndex(view);
   const point = points[index];
+  const isShort = points.length < LEAST_POINTS;
+  root.querySelector(".panels").hidden = isShort;
   drawEach(root.querySelector(".panels"), "panel-template", values, (panel, value) => {
     drawPanel(panel, value, view, point);
   });
@@ -104,6 +108,7 @@ function drawPanels(view) {
     ".moment": moment,
     ".changes": changesOf(points).map(describeChange).join(" "),
     ".scale": values.length === 0 ? whyEmpty(points)
+      : isShort ? "Two windows so far: both are in the table below. Lines begin with the third."
       : `The last ${points.length} windows with their 95 % intervals, from ${from} to ${to}; each panel has its own ` +
         "scale, from 0.",
   });

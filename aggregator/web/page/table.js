@@ -1,12 +1,13 @@
 // One collection's estimate as a table of bars with 95 % intervals.
 // Rule 1: noise does not change the layout: rows swap, and axes change, only beyond what noise explains.
-// Rule 2: the named values, if any, set the axis; a longer bar of unexplained reports is cut off there, and marked.
+// Rule 2: the named values, if any, set the axis; a longer bar of unexplained reports is broken there.
 // Rule 3: a text that is as long as the last level of its tree may go on: dots are behind it, which are not part of it.
 // Rule 4: a text that growing has found is new in the first NEW_WINDOWS windows from its discovery on.
 
 import { drawAxis } from "./axis.js";
 import { createForAll, restoreForAll, withIntervals } from "./for_all.js";
 import { formatCount, formatInterval, formatPercent, formatWhole, percentDigits, withSign } from "./format.js";
+import { isNumber } from "./headline.js";
 import { withDots } from "./names.js";
 import { cloneTemplate, placeChildren, setTexts } from "./dom.js";
 import { createPaging, pageOf, restorePaging } from "./rows/paging.js";
@@ -18,7 +19,10 @@ const NEW_WINDOWS = 5;
 const NEW_LETTERS = 4; // that the mark is as wide as
 const LEAST_COHORTS = 6; // of RAPPOR, below which an unlisted string can look like a listed one
 const NAMED = 5; // values in a sentence
-const ESTIMATORS = { mle: "maximum likelihood", inv: "counts, corrected for the noise" };
+const ESTIMATORS = {
+  mle: "maximum likelihood", inv: "counts, corrected for the noise", ems: "maximum likelihood, smoothed",
+};
+const LEAST_FIT = 1e-6; // p-value of the test of fit, below which counts contradict the parameters
 
 /**
  * State of a table between estimates; `leading` and `longestValue` never shrink. `shown` are the entries in its rows;
@@ -41,7 +45,8 @@ export function createTable(root, keep, redraw) {
 
 export function updateTable(view, estimate) {
   view.estimate = estimate;
-  view.order = rankValues(readEntries(withIntervals(view.forAll, estimate), view.root.closest(".collection")), view.order);
+  const entries = readEntries(withIntervals(view.forAll, estimate), view.root.closest(".collection"));
+  view.order = isNumber(estimate) ? entries : rankValues(entries, view.order);
   drawTable(view);
 }
 
@@ -66,8 +71,15 @@ function readEntries(estimate, section) {
   return values.map((value, index) => ({
     value, frequency: frequency[index], standardError: std_error[index],
     low: low[index], high: high[index], significant: significant[index], unreliable: unreliable[index] ?? false,
-    isNew: isNew(estimate, index), text: withDots(value, section),
+    isNew: isNew(estimate, index),
+    text: isNumber(estimate) ? rowName(estimate, index) : withDots(value, section),
   }));
+}
+
+/** A row of a number, from its lower edge to the next one. */
+function rowName({ values, density }, index) {
+  const end = values[index + 1] ?? density?.maximum;
+  return end === undefined ? values[index] : `${values[index]} to ${end}`;
 }
 
 function isNew({ discovered_at = [], window_start, window_end }, index) {
@@ -104,9 +116,10 @@ function rankSignificant(order) {
 function drawTable(view) {
   const { root, order, estimate, search } = view;
   const significant = order.filter((entry) => entry.significant).length;
-  view.leading = Math.min(LEADING_VALUES, Math.max(view.leading, significant));
+  const ofNumber = isNumber(estimate);
+  view.leading = ofNumber ? order.length : Math.min(LEADING_VALUES, Math.max(view.leading, significant));
   const isSearch = search.wanted !== "";
-  const found = sortRows(view.sorting, findRows(search, rankSignificant(order)));
+  const found = sortRows(view.sorting, findRows(search, ofNumber ? order : rankSignificant(order)));
   const first = isSearch || view.sorting.key !== "" ? LEADING_VALUES : view.leading;
   view.shown = pageOf(view.paging, found, first);
   const other = isSearch ? [] : readOther(estimate);
@@ -116,7 +129,7 @@ function drawTable(view) {
   drawRows(root.querySelector("tbody"), view.shown, view);
   drawRows(root.querySelector("tfoot"), other, view);
   setTexts(root, { caption: captionOf(estimate, significant, order.length) });
-  search.root.hidden = order.length <= LEADING_VALUES && !isSearch;
+  search.root.hidden = (order.length <= LEADING_VALUES || ofNumber) && !isSearch;
   drawMatches(search, formatWhole(found.length), formatWhole(order.length), unreached(estimate));
 }
 
@@ -140,9 +153,15 @@ export function captionOf(estimate, significant, values) {
   }
   const all = values + omitted;
   const are = significant === 1 || all === 1 ? "is" : "are";
-  const found = `${formatWhole(significant)} of ${formatCount(all, "value")} ${are} significantly above zero.`;
+  const rows = formatCount(all, isNumber(estimate) ? "row" : "value");
+  const found = `${contradiction(diagnostics)}${formatWhole(significant)} of ${rows} ${are} significantly above zero.`;
   const left = omitted > 0 ? ` Left out: the ${formatWhole(omitted)} estimated lowest.` : "";
   return `${found}${left}${withheld(estimate)}${incomplete(collection, diagnostics)} Estimator: ${ESTIMATORS[estimator] ?? estimator}.`;
+}
+
+/** That no true values explain the counts: then shares look surer than any others. */
+export function contradiction({ fit_p_value: fit = 1 } = {}) {
+  return fit >= LEAST_FIT ? "" : "The counts contradict the parameters: no true values explain them, so these shares mean nothing. ";
 }
 
 /** Whose errors cannot be stated, and why: such values are not significant, so their rows are often not shown. */
@@ -225,6 +244,7 @@ function drawRow(row, entry, { axisEnd, digits }) {
   });
   row.classList.toggle("quiet", !significant);
   row.querySelector(".new").hidden = !isRecent;
+  row.classList.toggle("broken", frequency > axisEnd * (1 + 1e-9));
   row.querySelector(".beyond").hidden = unreliable || high <= axisEnd * (1 + 1e-9);
   const { style } = row.querySelector(".plot");
   style.setProperty("--frequency", `${100 * Math.max(0, frequency) / axisEnd}%`);

@@ -1,8 +1,11 @@
 """Try one stage of connecting with several brokers at once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
+
+from aiokafka import errors as of_aiokafka
+from kafka import errors as of_kafka_python
 
 from deniable.cluster.connection.causes import Cause, cause_of
 from deniable.cluster.connection.handshakes import Address
@@ -11,6 +14,7 @@ from deniable.cluster.finding import Finding
 from deniable.cluster.security import Security
 
 T = TypeVar("T")
+STARTING = "check whether the server is stopped, overloaded or just starting"
 
 
 class Unusable(NamedTuple):
@@ -58,3 +62,28 @@ def findings_of(unusable: Iterable[Unusable], *, others: bool) -> list[Finding]:
         )
         for each in unusable
     ]
+
+
+def outage_finding(error: Exception, away: Sequence[str]) -> Finding | None:
+    """Explain an error with which a client's request to the brokers ends in an outage; None for others.
+
+    Parameters
+    ----------
+    error : of either client.
+    away : addresses at which no broker answered before.
+    """
+    match error:
+        case TimeoutError() if not away:
+            return None  # `cause_of` says how long it took
+        case of_aiokafka.UnknownTopicOrPartitionError() | of_kafka_python.UnknownTopicOrPartitionError():
+            return None
+        case TimeoutError() | of_aiokafka.KafkaTimeoutError() | of_kafka_python.KafkaTimeoutError():
+            what = "no answer in time"
+        case of_aiokafka.KafkaError(retriable=True) | of_kafka_python.KafkaError(retriable=True):
+            what = "a broker that this needs does not answer"
+        case _:
+            return None
+    if away:
+        which, them = ("brokers are", "them") if len(away) > 1 else ("a broker is", "it")
+        return Finding(f"{what} while {which} away: {', '.join(away)}", f"start {them}; see the steps above")
+    return Finding(what, STARTING)

@@ -5,7 +5,7 @@ from deniable.cluster.permissions.roles import Role
 from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deniable.producers.budget.postgres.connection import AwayError
 from deniable.producers.budget.postgres.tables import examine
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.storage.store import StoreError
 from deniable.protocol.secrets.secret import SecretError, secret_of
 

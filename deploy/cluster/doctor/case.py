@@ -56,8 +56,8 @@ class Case:
     role : whose needs are examined.
     clock : returns now, unix seconds.
 
-    Steps fill in the rest: usable addresses, advertised brokers, and the records that brokers appended, one
-    each; or what an edge answered, and when.
+    Steps fill in the rest: usable addresses, advertised brokers and those that are away, and the records that
+    brokers appended, one each; or what an edge answered, and when.
     """
 
     configuration: Configuration
@@ -65,6 +65,7 @@ class Case:
     clock: Callable[[], float]
     usable: list[Address] = field(default_factory=list)
     advertised: list[Address] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
     appends: list[Append] = field(default_factory=list)
     edge_answers: EdgeAnswers | None = None
     asked: float | None = None

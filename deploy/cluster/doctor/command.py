@@ -12,6 +12,7 @@ import click
 from deniable.cluster.permissions.roles import Role
 from deniable.config.file import load
 from deniable.deploy.cli import standard_streams
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.cli.signals import handle, leave_at_once
 from deniable.deploy.cluster.doctor.case import Case
@@ -39,6 +40,7 @@ def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None
         security.check()  # local files, before any broker is asked
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # there is nothing to clean up
         handle(number, leave_at_once)
+    silence_clients()
     has_failed = False
     for result in examine(case):
         click.echo(_json(result) if is_json else lines_of(result))

@@ -1,5 +1,6 @@
 """Steps from an address to a login: name, TCP, TLS on both sides, authentication."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -19,7 +20,7 @@ def connection(case: Case, seconds: float) -> StepAnswer:
     """Resolve each name and connect by TCP."""
     cluster = case.configuration.cluster
     reached, unusable = try_all(cluster.addresses(), dial, seconds, cluster.security)
-    case.usable = list(reached)
+    case.usable, case.away = list(reached), _away(unusable)
     count = len(reached)
     note = f"{count} of {count + len(unusable)} addresses of kafka.bootstrap_servers accept connections"
     return StepAnswer(findings_of(unusable, others=bool(reached)), note)
@@ -54,7 +55,7 @@ def authentication(case: Case, seconds: float) -> StepAnswer:
     case.usable = list(let_in)
     case.advertised = list(dict.fromkeys(each for brokers in let_in.values() for each in brokers))
     security = cluster.security
-    identity = security and (security.username or security.certificate_file)
+    identity = security and (security.username or security.certificate_file or security.token_source)
     note = f"logged in as {identity}" if identity else "connected without authentication"
     return StepAnswer(findings_of(unusable, others=bool(let_in)), note)
 
@@ -68,9 +69,14 @@ def advertised(case: Case, seconds: float) -> StepAnswer:
         return await log_in(cluster, host, port)
 
     _let_in, unusable = try_all(case.advertised, enter, seconds, cluster.security)
+    case.away = list(dict.fromkeys([*case.away, *_away(unusable)]))
     failed = [Unusable(address, cause._replace(remedy=_remedy(cause.remedy))) for address, cause in unusable]
     note = f"logged in at every advertised address ({len(case.advertised)})"
     return StepAnswer(findings_of(failed, others=False), note)
+
+
+def _away(unusable: Iterable[Unusable]) -> list[str]:
+    return [address_of(*each.address) for each in unusable if not each.cause.is_answer]
 
 
 def _remedy(remedy: str) -> str:

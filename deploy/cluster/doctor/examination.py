@@ -9,6 +9,7 @@ from typing import NamedTuple
 from deniable.cluster.connection.causes import cause_of
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.doctor.brokers import STARTING, outage_finding
 from deniable.deploy.cluster.doctor.budget_store import budget_store
 from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deniable.deploy.cluster.doctor.clock_skew import clock_skew
@@ -46,12 +47,13 @@ STEPS = (
     Step("TLS", tls, 2.0, "connection"),
     Step("authentication", authentication, 2.0, "TLS"),
     Step("brokers", advertised, 2.0, "authentication"),
-    Step("authorization", authorization, 2.5, "authentication"),
+    # A new cluster creates 50 partitions when it is first asked about transactions, here or there.
+    Step("authorization", authorization, 5.0, "authentication"),
     Step("topics", topics, 2.5, "authorization"),
     Step("replicas", replicas, 2.5, "topics"),
     Step("state", state, 2.5, "topics"),
     Step("parameters", parameters, 2.5, "topics"),
-    Step("transactions", transactions, 2.5, "topics"),
+    Step("transactions", transactions, 5.0, "topics"),
     Step("clock skew", clock_skew, 2.0, "topics"),
     Step("budget store", budget_store, 2.5, ""),
 )
@@ -127,15 +129,16 @@ def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:
         except Exception as error:  # noqa: BLE001 - clients raise anything; each becomes a cause
             security = None if case.delivers_to_edge else case.configuration.cluster.security
             cause = cause_of(error, seconds, security)
-            came.append((StepAnswer([Finding(cause.what, cause.remedy)]), "ok"))
+            finding = outage_finding(error, case.away) or Finding(cause.what, cause.remedy)
+            came.append((StepAnswer([finding]), "ok"))
 
     thread = threading.Thread(target=run, daemon=True, name=f"doctor-{step.name}")
     thread.start()
     thread.join(seconds + GIVE_UP_SECONDS)
     if came:
         return came[0]
-    finding = Finding(
+    finding = outage_finding(TimeoutError(), case.away) or Finding(
         f"no answer within {seconds:.1f} s",
-        "check whether the server is stopped, overloaded or just starting",
+        STARTING,
     )
     return StepAnswer([finding]), "ok"

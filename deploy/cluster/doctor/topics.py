@@ -12,6 +12,7 @@ from deniable.cluster.permissions.roles import Role, permissions_of, topics_of
 from deniable.cluster.topics import findings as topic_findings
 from deniable.cluster.topics.checks import of_uploads
 from deniable.cluster.topics.replicas import replica_findings
+from deniable.deploy.cluster.doctor.brokers import outage_finding
 from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
 from deniable.deploy.cluster.topics import log_identity
 from deniable.deploy.cluster.topics.number_findings import unfit_topics
@@ -91,6 +92,8 @@ def _asked(case: Case, ask: Ask) -> list[Finding]:
     try:
         return ask(admin, case)
     except (KafkaError, RowError) as error:
+        if outage_finding(error, case.away):
+            raise
         return [Finding(f"{type(error).__name__}: {error}", "")]
     finally:
         admin.close()

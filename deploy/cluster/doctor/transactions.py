@@ -15,24 +15,36 @@ from deniable.cluster.existing_topics.of_aiokafka import create_no_topics
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import with_article
 from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.doctor.brokers import outage_finding
 from deniable.deploy.cluster.doctor.case import Append, Case, NotUsedError, StepAnswer
 
 TRANSACTION_MILLISECONDS = 10_000  # if we are killed, readers of those partitions wait this long
 KEY = b"doctor"
+SLOW = (
+    "run it again: a new cluster creates __transaction_state at its first transaction; if that does not "
+    "help, look at the brokers' logs"
+)
 
 
 def transactions(case: Case, seconds: float) -> StepAnswer:
     """Begin a transaction, write a record to each leader of `state`, and abort it; note their clocks."""
     if case.role is not Role.AGGREGATOR:
         raise NotUsedError(f"{with_article(case.role)} has none")
+    topic = case.configuration.topics.state
     if not (led := _by_leader(case)):
-        return StepAnswer([Finding(f"no partition of {case.configuration.topics.state} has a leader", "")])
+        return StepAnswer([Finding(f"no partition of {topic} has a leader", "")])
     try:
         case.appends = asyncio.run(_abort_one(case, led, seconds))
     except ProducerFenced:
         return StepAnswer([Finding("another doctor ran at the same time", "run it again")])
+    except TimeoutError:
+        if case.away:
+            raise
+        return StepAnswer([Finding(f"no transaction on {topic} within {seconds:.1f} s", SLOW)])
     except KafkaError as error:
-        problem = f"no transaction on {case.configuration.topics.state}: {error!r}"
+        if outage_finding(error, case.away):
+            raise
+        problem = f"no transaction on {topic}: {error!r}"
         return StepAnswer([Finding(problem, "look at the broker's log")])
     return StepAnswer([], "one was begun, written to and aborted")
 

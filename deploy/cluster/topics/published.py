@@ -14,7 +14,7 @@ from deniable.protocol.topic_names import Topics
 
 def compared(
     cluster: Cluster, topics: Topics, collections: Sequence[Collection]
-) -> tuple[list[Disagreement], int]:
+) -> tuple[list[Disagreement], set[str]]:
     """Compare collections with the workers'.
 
     Parameters
@@ -24,7 +24,7 @@ def compared(
 
     Returns
     -------
-    Each collection whose reports the workers reject, and how many collections they publish.
+    Each collection whose reports the workers reject, and the names of those that they publish.
 
     Raises
     ------
@@ -38,4 +38,4 @@ def compared(
         published = PublicationReader(topics.collections).read(admin._manager)
     finally:
         admin.close()
-    return list(disagreements(collections, published).values()), len(published)
+    return list(disagreements(collections, published).values()), set(published)

@@ -35,7 +35,7 @@ def estimates() -> Dashboard:
         "What are the estimates, how certain are they, and how have they changed?",
         [one_collection(), values],
         {
-            "Newest window": (_newest(), *_behind()),
+            "Newest window": (_newest(), *_behind(), _fit()),
             "Lists of candidates": (_list_fit(), _unexplained(), _found_texts()),
             "History": (_leading(), _other(), _one_value()),
             "Changes": (_change(), _changed_since(), _mean_change(), _mean_changed_since()),
@@ -85,6 +85,13 @@ def _behind() -> Panels:
             {"{{collection}}": dropped},
         ),
     )
+
+
+def _fit() -> timeseries.Panel:
+    metric = definitions.ESTIMATE_FIT_P_VALUE
+    question = "Do any true values explain the counts? Below 1e-6 none do."
+    fit = f"min by (collection) ({series(metric, COLLECTION)})"
+    return lines("Fit", described(question, metric), NUMBER, {"{{collection}}": fit})
 
 
 def _list_fit() -> timeseries.Panel:

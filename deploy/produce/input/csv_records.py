@@ -11,13 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from deniable.deploy.cli.input_text import printable
 from deniable.deploy.produce.input.json_lines import InputRecord
 from deniable.deploy.produce.input.lines import LONGEST_LINE, BrokenLineError, LinePart, Lines, too_long
 from deniable.deploy.produce.input.source import FeedError
 from deniable.protocol.words import number_of
 
 REPLACEMENT = "\ufffd"  # of a lone carriage return without quotes
-QUOTING = "put a cell with a comma, quote or line end in double quotes, and write a quote within it twice"
+QUOTING = "put a cell with a delimiter, quote or line end in double quotes, and write a quote within it twice"
+#: Delimiters that a first line may have instead, in words and as the option has them.
+DELIMITERS = {
+    ";": ("semicolons", ";"),
+    "\t": ("tabs", "\\t"),
+    "|": ("vertical bars", "|"),
+    ",": ("commas", ","),
+}
 OPEN_QUOTE = InputRecord((), None)  # of a record whose quote has not closed yet
 BROKEN_QUOTES = f"a quote in it does not close, or text follows one that does; {QUOTING}"
 
@@ -34,10 +42,14 @@ class CsvRecords:
     Parameters
     ----------
     wanted : names of the columns to read; each must occur once.
+    delimiter : between cells, a character.
+    name : of the input in messages.
     """
 
-    def __init__(self, wanted: Sequence[str]) -> None:
+    def __init__(self, wanted: Sequence[str], delimiter: str = ",", name: str = "the input") -> None:
         self._wanted = wanted
+        self._delimiter = delimiter
+        self._name = name
         self._columns: Mapping[str, int] = {}  # empty before the header is read
         self._width = 0  # columns of the header
         self._empty: Sequence[str] = []  # cells of an empty line
@@ -56,7 +68,7 @@ class CsvRecords:
         FeedError if the header lacks a column; BrokenLineError if a value may have caused the shape of a
         record.
         """
-        for row in _rows(lines):
+        for row in _rows(lines, self._delimiter):
             if row is None or isinstance(row, InputRecord):
                 yield row
             elif isinstance(row, LinePart):
@@ -67,24 +79,29 @@ class CsvRecords:
             else:
                 yield self._record(row)
         if not self._columns:
-            raise FeedError("the input is empty; its first line must name the columns")
+            raise FeedError(f"{self._name} is empty; its first line must name the columns")
 
     def _read_columns(self, header: Sequence[str]) -> None:
-        # Before any guess, which would quote an object that resembles the name.
-        is_json = bool(header) and header[0].lstrip().startswith(("{", "["))
         for name in self._wanted:
             if name not in header:
-                if is_json:
-                    raise FeedError(f"the input has no column '{name}'; for JSON lines give --format jsonl")
-                # Without a header it holds values: a cell is quoted only where it writes the same name.
-                near = [each for each in header if each.strip().casefold() == name.strip().casefold()]
-                guess = f"; did you mean '{near[0]}'?" if near else "; its first line must name the columns"
-                raise FeedError(f"the input has no column '{name}'{guess}")
+                raise FeedError(f"{self._name} has no column '{printable(name)}'; {self._remedy(header)}")
             if header.count(name) > 1:
-                raise FeedError(f"the input has {header.count(name)} columns '{name}'; rename all but one")
+                raise FeedError(
+                    f"{self._name} has {header.count(name)} columns '{printable(name)}'; rename all but one"
+                )
         self._columns = {name: header.index(name) for name in self._wanted}
         self._width = len(header)
         self._empty = [""] if len(header) == 1 else []
+
+    def _remedy(self, header: Sequence[str]) -> str:
+        """Say what to do about a missing column; of a file without a header nothing is said: it is data."""
+        if header and header[0].lstrip().startswith(("{", "[")):
+            return "for JSON lines give --format jsonl"
+        for delimiter, (what, option) in DELIMITERS.items():
+            cells = self._delimiter.join(header).split(delimiter)
+            if {*self._wanted} <= {cell.strip('"') for cell in cells}:
+                return f"the line has {what}: give --delimiter '{option}'"
+        return "its first line must name the columns, and the option one of them exactly as it is there"
 
     def _record(self, row: "_Row") -> InputRecord:
         cells = row.cells or self._empty
@@ -106,22 +123,24 @@ class _NotYetError(Exception):
     """Raised when the end of the record has not arrived yet."""
 
 
-def _rows(lines: Lines) -> Iterator[_Row | LinePart | InputRecord | None]:
+def _rows(lines: Lines, delimiter: str) -> Iterator[_Row | LinePart | InputRecord | None]:
     while (line := lines.take()) != b"":
-        yield line if line is None or isinstance(line, LinePart) else _row(line, lines) or OPEN_QUOTE
+        yield (
+            line if line is None or isinstance(line, LinePart) else _row(line, lines, delimiter) or OPEN_QUOTE
+        )
 
 
-def _row(first: bytes, lines: Lines) -> _Row | None:
+def _row(first: bytes, lines: Lines, delimiter: str) -> _Row | None:
     """Return the row that begins with this line; None if its end has not arrived yet; or BrokenLineError."""
     taken = [first]
     usual = csv.field_size_limit(LONGEST_LINE)
     try:
-        return _Row(taken, next(csv.reader(_texts(taken, lines), strict=True)))
+        return _Row(taken, next(csv.reader(_texts(taken, lines), delimiter=delimiter, strict=True)))
     except _NotYetError:
         lines.put_back(taken)
         return None
     except csv.Error:
-        return _Row([first], next(csv.reader(_one_line(first))))
+        return _Row([first], next(csv.reader(_one_line(first), delimiter=delimiter)))
     finally:
         csv.field_size_limit(usual)
 

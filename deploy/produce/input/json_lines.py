@@ -46,6 +46,16 @@ class InputRecord:
     fault: str = ""
 
 
+def field_of(fields: Mapping[str, Any], path: str) -> Any:
+    """Return the field of this name, else that of this dotted path into objects; None without either."""
+    if path in fields:
+        return fields[path]
+    found: Any = fields
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
 def json_records(lines: Lines) -> Iterator[InputRecord | None]:
     """Yield a record for each line; None while the next line has not arrived.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from deniable.deploy.cli.input_text import printable
 from deniable.deploy.produce.input.source import InputFile
 from deniable.producers.storage.input_progress import (
     InputProgress,
@@ -90,7 +91,7 @@ class FilePlace(Place):
         super().__init__()
         self.file = file
         self.key = key
-        self.name = str(file.path)
+        self.name = printable(str(file.path))
         self._digest = digest
         self._last = b"\n"
         self._line_start: InputProgress | None = (

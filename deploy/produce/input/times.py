@@ -1,37 +1,27 @@
 """Read the time of an event from a field of a line."""
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC
 
+from deniable.protocol.times import FORMS, GivenTime, read_time
 from deniable.protocol.wire import MAX_WINDOW_START
 
-WRONG_TIME = "its time is neither unix seconds nor ISO 8601"
+WRONG_TIME = f"its time is none of {FORMS}"
 
 
-def unix_seconds(given: object) -> float | None:
-    """Return the time that a field holds, unix seconds; None if it holds none in [0, MAX_WINDOW_START].
+def time_of(given: object) -> GivenTime | None:
+    """Return the time that a field holds; None if it holds none in [0, MAX_WINDOW_START].
 
     Parameters
     ----------
-    given : unix seconds as a number or text, or text in ISO 8601; without a time zone it is UTC.
+    given : a number or a text (see `protocol.times`); without a time zone it is UTC.
     """
-    seconds = _seconds(given)
-    return None if seconds is None or not 0 <= seconds <= MAX_WINDOW_START else seconds
-
-
-def _seconds(given: object) -> float | None:
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return None
-    try:
-        number = float(given)
-    except (ValueError, OverflowError):
-        return _of_iso(str(given))
-    return number if math.isfinite(number) else None
-
-
-def _of_iso(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
+    if isinstance(given, float) and not math.isfinite(given):
         return None
+    try:
+        moment = read_time(str(given), UTC)
+    except ValueError:
+        return None
+    return moment if moment.seconds <= MAX_WINDOW_START else None

@@ -18,6 +18,7 @@ from deniable.cluster.topics import checks as topic_checks
 from deniable.config.entries import CHANGE_ALARMS
 from deniable.config.file import load
 from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
 from deniable.deploy.query.past_windows import coverage_lines, json_option
@@ -94,6 +95,7 @@ def changes(
         )
     check_room(asked, needed, reads=f"the period and the {before}", remedy=", or use compare")
     cluster, topics = loaded.cluster, loaded.topics
+    silence_clients()
     topic_checks.require_readable(cluster, topics, topics.windows)
     counts, joined = run_until_signalled(read_windows(cluster, topics, asked, needed))
     monitor = ChangeMonitor(asked, rate, epochs=None)

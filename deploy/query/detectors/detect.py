@@ -20,6 +20,7 @@ from deniable.cluster.reading.partition_reader import KafkaRecord
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration, load
 from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.offline.estimate_table import printable_name
 from deniable.deploy.query.inspection.command import MOST_TAIL
@@ -100,6 +101,7 @@ def detect(
     period = period_asked(asked, start, end, last)
     check_room(asked, period)
     cluster, topics = loaded.cluster, loaded.topics
+    silence_clients()
     topic_checks.require_readable(cluster, topics, topics.windows)
     partitions = 0 if packs is None else topic_checks.partitions_of(cluster, topics, topics.reports)
     windows, joined = run_until_signalled(read_windows(cluster, topics, asked, period))

@@ -13,6 +13,7 @@ from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration, load
 from deniable.deploy.cli.event_loop import run_until_signalled
 from deniable.deploy.cli.line_output import end_with_the_reader, write_line
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.query.inspection.records import READERS, fields_of, line_of
 from deniable.deploy.query.inspection.rows import Inspection
@@ -61,6 +62,7 @@ def inspect(
     if offset is not None and tail is not None:
         raise click.UsageError("give either --offset or --tail")
     loaded = load(config, bootstrap_servers)
+    silence_clients()
     name = loaded.topics.prefix + topic
     number = topic_checks.partitions_of(loaded.cluster, loaded.topics, name)
     if partition is not None and partition >= number:

@@ -32,7 +32,7 @@ def pack_record(inspection: Inspection, record: KafkaRecord) -> Fields:
         "width": pack.width,
         "pack_id": pack.pack_id.hex(),
     }
-    return shown | ({"payload": reports_of(pack)} if inspection.payload else {})
+    return shown | ({"payload": wire.shown_reports(pack)} if inspection.payload else {})
 
 
 def _mechanism_of(inspection: Inspection, pack: wire.Pack) -> str:
@@ -41,10 +41,3 @@ def _mechanism_of(inspection: Inspection, pack: wire.Pack) -> str:
     if known is not None and wire.mechanism_number(known.mechanism) == pack.mechanism:
         return known.mechanism.name
     return MECHANISMS[pack.mechanism]
-
-
-def reports_of(pack: wire.Pack) -> list[object]:
-    """Return the randomized reports: buckets, or the hexadecimal bits of each."""
-    if pack.mechanism == wire.RAPPOR_NUMBER:
-        return [row.tobytes().hex() for row in wire.bit_rows(pack)]
-    return list(wire.buckets(pack).tolist())

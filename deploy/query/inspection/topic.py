@@ -4,10 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.outage import Outage, noted
 from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.reading.partition_reader import SILENCE_SECONDS, KafkaRecord
 
@@ -62,7 +64,11 @@ async def read_topic(
             reached[source] = await consumer.position(source)
     if not span.follow:
         return found
-    async with assigned_consumer(cluster, list(reached), committed=committed) as consumer:
+    outage = Outage(cluster, "nothing new is shown", (topic,))
+    async with (
+        assigned_consumer(cluster, list(reached), committed=committed) as consumer,
+        noted(outage, partial(consumer.end_offsets, list(reached))),
+    ):
         for source, offset in reached.items():
             consumer.seek(source, offset)
         while True:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from deniable.cluster.reading.partition_reader import KafkaRecord
-from deniable.deploy.query.inspection.packs import MECHANISMS, reports_of
+from deniable.deploy.query.inspection.packs import MECHANISMS
 from deniable.deploy.query.inspection.rows import Fields, Inspection
 from deniable.protocol import wire
 from deniable.protocol.uploads.frame import decode_frame
@@ -146,5 +146,5 @@ def _group(inspection: Inspection, upload_id: bytes, group: UploadGroup) -> Fiel
         **inspection.named(group.fingerprint),
         "mechanism": MECHANISMS[group.mechanism],
         **numbers,
-        "payload": reports_of(pack),
+        "payload": wire.shown_reports(pack),
     }

@@ -16,6 +16,7 @@ from aiokafka.errors import (
     UnsupportedCodecError,
 )
 
+from deniable.aggregator.maintenance.adoption import check_adoption
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memory
 from deniable.aggregator.web.comparison_api import Comparer
@@ -25,9 +26,9 @@ from deniable.cluster.connection.outage import number_of_brokers
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.findings import unknown_codec
 from deniable.config.file import load
-from deniable.deploy.cli.logs import silence
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
-from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.cli.signals import handle, leave_at_once, stop_deadline
 from deniable.deploy.cluster.deployment import deployment_of
 from deniable.deploy.cluster.topics import setup as topic_setup
 from deniable.deploy.services.aggregate.log_watch import LogWatch
@@ -35,6 +36,7 @@ from deniable.deploy.services.aggregate.otlp_export import OtlpExport, endpoint_
 from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
 from deniable.deploy.services.kafka_wait import once_kafka_answers
 from deniable.deploy.services.open_files import allow_open_files
+from deniable.deploy.services.reload import Reload, reload_option
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
@@ -73,6 +75,7 @@ NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
     help="Count with this revision if the file states a lower one. For deniable dev, which chooses it.",
 )
 @metrics_listen_option
+@reload_option
 @config_option
 @servers_option
 def aggregate(
@@ -81,19 +84,24 @@ def aggregate(
     otlp: str | None,
     trial_revision: int | None,
     metrics_listen: tuple[str, int] | None,
+    reload_changes: bool,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
     """Count reports and publish estimates until Ctrl-C. Run up to as many workers as there are partitions.
 
-    A second Ctrl-C ends the worker at once; the next worker counts again what was not stored yet.
+    A second Ctrl-C ends the worker at once; the next worker counts again what was not stored yet. SIGHUP
+    takes up a changed collection file, if the ledgers accept it.
 
     Example: deniable aggregate --web-port 0
     """
     loaded = load(config, bootstrap_servers)
-    silence("kafka")
-    silence("aiokafka")
-    deployment = once_kafka_answers(partial(deployment_of, loaded))
+    reload = Reload(config, partial(_check, config, bootstrap_servers, trial_revision), reload_changes)
+    silence_clients()
+    deployment = once_kafka_answers(
+        partial(deployment_of, loaded),
+        {"--web-port": ("127.0.0.1", web_port), "--metrics-listen": metrics_listen},
+    )
     allow_open_files(loaded.topics.partitions, asyncio.run(number_of_brokers(loaded.cluster)))
     if trial_revision is not None:
         deployment = deployment._replace(revision=max(loaded.revision, trial_revision))
@@ -106,8 +114,8 @@ def aggregate(
     PrivacyWatch(loaded.allowances, metrics.privacy).start()
     if otlp is not None:
         OtlpExport(metrics.registry, otlp, interval_seconds(os.environ)).start()
-    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
-    deadline.daemon = True
+    deadline = stop_deadline(STOP_SECONDS, "the worker")
+    reload.start()
     try:
         asyncio.run(
             run_worker(
@@ -116,7 +124,7 @@ def aggregate(
                 web_port,
                 _announce,
                 watch.check,
-                partial(_end_in_time, deadline),
+                partial(_end_in_time, deadline, reload),
                 metrics_listen,
                 page_hosts,
                 Comparer(check_comparable, compare_joined),
@@ -129,6 +137,16 @@ def aggregate(
         if isinstance(error.__cause__, UnsupportedCodecError):
             raise WorkerError(str(unknown_codec(loaded.topics.reports))) from error
         raise
+    reload.restart_if_due()
+
+
+def _check(config: Path, bootstrap_servers: str | None, trial_revision: int | None) -> int:
+    """Check the file as a start does, and the ledgers as their next owners do; return its revision."""
+    loaded = load(config, bootstrap_servers)
+    deployment = deployment_of(loaded)
+    revision = max(loaded.revision, trial_revision or 0)
+    asyncio.run(check_adoption(deployment._replace(revision=revision)))
+    return revision
 
 
 def _host(name: str) -> str:
@@ -150,12 +168,14 @@ def _print_failure(failure: threading.ExceptHookArgs) -> None:
         threading.__excepthook__(failure)
 
 
-def _end_in_time(deadline: threading.Timer) -> None:
+def _end_in_time(deadline: threading.Timer, reload: Reload) -> None:
     """End the process even if stopping hangs, as Faust does without a broker; ledgers survive kill -9.
 
     asyncio would log unfinished tasks of the clients as errors.
     """
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     deadline.start()
-    asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+    loop = asyncio.get_running_loop()
+    loop.remove_signal_handler(signal.SIGINT)
     handle(signal.SIGINT, leave_at_once)
+    loop.add_signal_handler(signal.SIGTERM, reload.withdraw)

@@ -16,6 +16,7 @@ from deniable.cluster.topics.checks import require_readable
 from deniable.config.file import Configuration, WrongUseError, load
 from deniable.config.relay_secret import relay_secret
 from deniable.deploy.cli.event_loop import run_until_signalled
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.cluster.deployment import deployment_of
 from deniable.deploy.services.aggregate.replay_uploads import replay_uploads
@@ -73,6 +74,7 @@ def replay(
         raise click.UsageError("give one of --rebuild, --accept-loss and --uploads")
     loaded = load(config, bootstrap_servers)
     keys = _keys(loaded) if is_of_uploads else None
+    silence_clients()
     create_no_topics_here()
     deployment = deployment_of(loaded)
     if is_loss_accepted:

@@ -1,1 +1,1 @@
-"""The command that runs an edge. May import no sibling. Begin with `command`."""
+"""The command that runs an edge. May import `reload`. Begin with `command`."""

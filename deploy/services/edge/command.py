@@ -16,12 +16,14 @@ from deniable.deploy.cli.logs import silence
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.cli.signals import leave_at_once
 from deniable.deploy.services.edge.try_files import try_files
+from deniable.deploy.services.reload import Reload, check_newer, reload_option
+from deniable.edge.collection_list import CollectionList, collection_list
 from deniable.edge.server import Edge, EdgeSettings
 from deniable.edge.signing_key import SigningKey, open_signing_key
 
 KEY_FILE = Path(".deniable") / "edge-key.pem"
 GC_OBJECTS = 50_000  # made since the last collection of young ones
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
@@ -37,38 +39,61 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--show-key", is_flag=True, help="Print the public key that clients pin, in base64, and do nothing else."
 )
+@reload_option
 @config_option
 @servers_option
 def edge(
     listen: tuple[str, int] | None,
     try_page: bool,
     show_key: bool,
+    reload_changes: bool,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
     """Take uploads of devices over HTTP and write them to Kafka, until Ctrl-C. Run any number of edges.
 
     It stops in good order: what was sent is answered. A second Ctrl-C ends it at once; devices that got no
-    answer send their uploads again.
+    answer send their uploads again. SIGHUP takes up a changed collection file of a higher revision.
 
     Example: deniable edge --listen 127.0.0.1:8330
     """
     loaded = load(config, bootstrap_servers)
     section = _section(loaded)
-    folder = config.parent
     if listen is None and not show_key:
         raise click.UsageError("Missing option '--listen', such as --listen 127.0.0.1:8330.")
-    key = open_signing_key(folder / KEY_FILE, _within(folder, section.signing_key_file))
+    key = _key(loaded, section)
     if listen is None or show_key:
         click.echo(key.public_key)
         return
     settings = edge_settings(loaded, section, key)
+    reload = Reload(config, partial(_check, config, bootstrap_servers, settings), reload_changes)
     if try_page:
         settings.try_files.update(try_files())
     host, port = listen
     silence("aiokafka")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(Edge(settings), host, port))
+        runner.run(_run(Edge(settings), host, port, reload))
+    reload.restart_if_due()
+
+
+def _check(config: Path, bootstrap_servers: str | None, in_force: EdgeSettings) -> int:
+    """Check the file as a start does, and that it is newer if the list for devices differs; its revision."""
+    loaded = load(config, bootstrap_servers)
+    section = _section(loaded)
+    new = edge_settings(loaded, section, _key(loaded, section))
+    Edge(new)  # reads certificate and key
+    former, listed = _list(in_force), _list(new)
+    check_newer((in_force.revision, former), (new.revision, listed), "what devices are asked")
+    return new.revision
+
+
+def _list(settings: EdgeSettings) -> CollectionList:
+    return collection_list(settings.revision, settings.allowances, settings.delivery_seconds, settings.key)
+
+
+def _key(loaded: Configuration, section: EdgeSection) -> SigningKey:
+    folder = loaded.path.parent
+    return open_signing_key(folder / KEY_FILE, _within(folder, section.signing_key_file))
 
 
 def edge_settings(loaded: Configuration, section: EdgeSection, key: SigningKey) -> EdgeSettings:
@@ -115,7 +140,7 @@ def _within(folder: Path, path: str | None) -> Path | None:
     return None if path is None else folder / path
 
 
-async def _run(server: Edge, host: str, port: int) -> None:
+async def _run(server: Edge, host: str, port: int, reload: Reload) -> None:
     """Serve until a signal."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -139,5 +164,6 @@ async def _run(server: Edge, host: str, port: int) -> None:
     click.echo(f"public key: {server.settings.key.public_key}")
     if server.settings.try_files:
         click.echo(f"try it: {scheme}://{shown}:{port}/try")
+    reload.start()
     await server.serve(stopped)  # a defect might meet a stop in good order, too: none is tried then
     await server.stop()

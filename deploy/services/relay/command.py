@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-import os
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -14,19 +14,21 @@ import click
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics import checks as topic_checks
-from deniable.config.file import WrongUseError, load
+from deniable.config.file import Configuration, WrongUseError, load
 from deniable.config.relay_secret import relay_secret
-from deniable.deploy.cli.logs import silence
+from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import (
     config_option,
     metrics_listen_option,
     metrics_port_option,
     servers_option,
 )
-from deniable.deploy.cli.signals import handle, leave_at_once
+from deniable.deploy.cli.signals import handle, leave_at_once, stop_deadline
 from deniable.deploy.services.kafka_wait import once_kafka_answers
 from deniable.deploy.services.metrics_server import probes_at, served
 from deniable.deploy.services.relay.relay_config import relay_config
+from deniable.deploy.services.reload import Reload, ReloadRefusedError, check_newer, reload_option
+from deniable.relay.control import RelaySettings
 from deniable.relay.keys import RelayKeys
 from deniable.relay.service.service import RelayService
 
@@ -42,12 +44,14 @@ STOP_SECONDS = 10.0  # more than a relay takes, unless a library hangs
 )
 @metrics_port_option
 @metrics_listen_option
+@reload_option
 @config_option
 @servers_option
 def relay(
     trial_revision: int | None,
     metrics_port: int | None,
     metrics_listen: tuple[str, int] | None,
+    reload_changes: bool,
     config: Path,
     bootstrap_servers: str | None,
 ) -> None:
@@ -55,9 +59,29 @@ def relay(
 
     The collection file needs a section `relay`; `relay: {}` takes all defaults. All relays of a deployment
     share one secret. A second Ctrl-C ends the relay at once; the next one sends again what was not committed.
+    SIGHUP takes up a changed collection file of a higher revision.
 
     Example: deniable relay --metrics-listen 127.0.0.1:9102
     """
+    loaded, keys = _read(config, bootstrap_servers)
+    in_force = relay_config(loaded, keys).settings
+    reload = Reload(config, partial(_check, config, bootstrap_servers, in_force), reload_changes)
+    silence_clients()
+    once_kafka_answers(
+        partial(_require_topics, loaded),
+        {"--metrics-port": ("127.0.0.1", metrics_port or 0), "--metrics-listen": metrics_listen},
+    )
+    create_no_topics_here()
+    loaded = replace(loaded, revision=max(loaded.revision, trial_revision or 0))
+    service = RelayService(relay_config(loaded, keys), keys)
+    deadline = stop_deadline(STOP_SECONDS, "the relay")
+    with served(metrics_port, service), probes_at(metrics_listen, service):
+        reload.start()
+        asyncio.run(_run(service, deadline, reload))
+    reload.restart_if_due()
+
+
+def _read(config: Path, bootstrap_servers: str | None) -> tuple[Configuration, RelayKeys]:
     loaded = load(config, bootstrap_servers)
     if loaded.relay is None:
         raise WrongUseError(
@@ -65,32 +89,40 @@ def relay(
             "deniable topics "
             "create"
         )
-    keys = RelayKeys(relay_secret(loaded))
-    for library in ("kafka", "aiokafka"):
-        silence(library)
-    needs = (loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
-    once_kafka_answers(lambda: topic_checks.require_uploads(*needs))
-    create_no_topics_here()
-    loaded = replace(loaded, revision=max(loaded.revision, trial_revision or 0))
-    service = RelayService(relay_config(loaded, keys), keys)
-    deadline = threading.Timer(STOP_SECONDS, os._exit, args=(1,))
-    deadline.daemon = True
-    with served(metrics_port, service), probes_at(metrics_listen, service):
-        asyncio.run(_run(service, deadline))
+    return loaded, RelayKeys(relay_secret(loaded))
 
 
-async def _run(service: RelayService, deadline: threading.Timer) -> None:
+def _require_topics(loaded: Configuration) -> None:
+    topic_checks.require_uploads(loaded.cluster, loaded.topics, Role.RELAY, loaded.collections)
+
+
+def _check(config: Path, bootstrap_servers: str | None, in_force: RelaySettings) -> int:
+    """Check the file as a start does, and that it is newer if relays would do anything else; its revision."""
+    loaded, keys = _read(config, bootstrap_servers)
+    new = relay_config(loaded, keys).settings
+    if new.key_check != in_force.key_check:
+        raise ReloadRefusedError(
+            "relay.secret_file holds another secret than this relay started with: restore that one"
+        )
+    check_newer((in_force.revision, in_force), (new.revision, new), "what relays take")
+    _require_topics(loaded)
+    return new.revision
+
+
+async def _run(service: RelayService, deadline: threading.Timer, reload: Reload) -> None:
     loop = asyncio.get_running_loop()
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        if not deadline.is_alive():
+        if deadline.is_alive():
+            reload.withdraw()
+        else:
             deadline.start()
         # Tasks of aiokafka that end meanwhile leave errors that nobody asks for.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         handle(signal.SIGINT, leave_at_once)
         loop.call_soon_threadsafe(service.stop)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM):
         handle(number, end)
     try:
         await service.run()

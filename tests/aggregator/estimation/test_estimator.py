@@ -12,6 +12,7 @@ from deniable.aggregator.estimation import estimator as estimator_module
 from deniable.aggregator.estimation import window_estimate
 from deniable.aggregator.estimation.estimator import (
     IDLE_MILLISECONDS,
+    LEADERS_SECONDS,
     WAITING_MILLISECONDS,
     Estimator,
     WindowResult,
@@ -151,6 +152,20 @@ def test_a_clock_that_is_behind_does_not_hold_windows_up() -> None:
     close(estimator, CLOSES_MS + IDLE_MILLISECONDS + 1, 0)
     close(estimator, 0, 1, 2, 3)
     assert estimator.waited_for(0) == dict.fromkeys((1, 2, 3), CLOSES_MS)
+
+
+def test_who_leads_is_asked_again_while_a_window_waits_for_long() -> None:
+    """The leader of `counts` may have been replaced, and show an old end of them."""
+    estimator = new_estimator()
+    estimator._look_at_time(0)
+    assert not estimator._waits_since
+    assert not estimator._waits_long()
+    count(estimator)
+    close(estimator, CLOSES_MS + IDLE_MILLISECONDS + 1, 0)
+    for later, asks in ((0.0, False), (LEADERS_SECONDS, True), (0.0, False)):
+        estimator._look_at_time(0)
+        estimator._waits_since -= later
+        assert estimator._waits_long() == asks
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -70,7 +70,7 @@ def test_rappor_names_candidates_and_the_background() -> None:
     assert record.other.frequency == result.other[0]
     # Of two cohorts the rest is withheld.
     assert (record.other.std_error, record.other.low, record.other.high) == (None, 0, 1)
-    figures = {"likelihood_gap", "chi_square_ratio", "chi_square_limit", "unexplained_bits"}
+    figures = {"likelihood_gap", "chi_square_ratio", "chi_square_limit", "unexplained_bits", "fit_p_value"}
     assert record.diagnostics.keys() == figures
     assert (record.unreliable, record.unexplained_bits) == ([False] * 3, [])
     assert len(record.misfit_error) == 3
@@ -133,6 +133,7 @@ def test_local_hashing_names_candidates_and_the_rest() -> None:
         "collision_error",
         "unlisted_texts",
         "unlisted_share",
+        "fit_p_value",
     }
     assert record.diagnostics["concentration"] == pytest.approx(0.4**2 + 5 * 0.12**2, rel=0.1)
 

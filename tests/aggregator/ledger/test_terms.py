@@ -10,12 +10,30 @@ from hypothesis import strategies as st
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.acceptance import Rejection
 from deniable.aggregator.ledger.ledger import Ledger
-from deniable.aggregator.ledger.terms import Terms, WindowTerms, terms_of, untouched_window
+from deniable.aggregator.ledger.terms import (
+    EVERY_COLLECTION,
+    Terms,
+    WindowTerms,
+    closing_terms,
+    terms_at,
+    terms_of,
+    untouched_window,
+)
 from deniable.aggregator.ledger.terms_update import changed_terms, check_revision
+from deniable.aggregator.ledger.window_ends import Closing
 from deniable.aggregator.partition.checkpoint import progress_of
 from deniable.estimators.collection import Collection
 from deniable.protocol.wire import EARLY_SECONDS, Pack
-from tests.support.aggregator.builders import COLLECTIONS, FRUIT, PARTITIONS, PLACE, T0, new_ledger, record_of
+from tests.support.aggregator.builders import (
+    COLLECTIONS,
+    FRUIT,
+    PARTITIONS,
+    PLACE,
+    RELAYS_KEY,
+    T0,
+    new_ledger,
+    record_of,
+)
 from tests.support.messages import PinMessages
 
 FRUITS = FRUIT.fingerprint
@@ -151,3 +169,15 @@ def test_messages(pin_messages: PinMessages) -> None:
             "spans from the same window on": partial(Terms, "fruit", 1, 4, 1, 10, 0, falling),
         }
     )
+
+
+@pytest.mark.parametrize(("start", "wait_ms"), [(0, 0), (7, 0), (8, 900)])
+def test_a_count_that_begins_after_the_first_relays_marker_rejects_nothing_too_early(
+    start: int, wait_ms: int
+) -> None:
+    """It does not know what that marker said: windows stay open as long as they may."""
+    held = closing_terms(Closing(RELAYS_KEY, 5, 1_000_000, 900), 7)
+    found = terms_at({FRUITS: terms_of(FRUIT), EVERY_COLLECTION: held}, start)
+    assert found[FRUITS] == terms_of(FRUIT)
+    assert found[EVERY_COLLECTION].closing == Closing(RELAYS_KEY, wait_ms=wait_ms)
+    assert terms_at({FRUITS: terms_of(FRUIT)}, start) == {FRUITS: terms_of(FRUIT)}

@@ -91,6 +91,26 @@ def test_ledger_that_lost_rows_is_rebuilt_undeleted(configuration: Configuration
         asyncio.run(rebuild.rebuild(deployment))
 
 
+def test_whole_ledger_is_not_rebuilt_for_a_broker_that_knows_of_none(
+    configuration: Configuration, broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is cut off from the others, and led `state` before its first row."""
+    topics, deployment = configuration.topics, deployment_of(configuration)
+    send(configuration)
+    asyncio.run(rebuild.rebuild(deployment))
+    expected = recount(broker, topics.reports, topics.partitions, configuration.by_fingerprint())
+
+    async def no_rows(*_: object) -> dict[bytes, bytes]:
+        return {}
+
+    with KafkaAdminClient(bootstrap_servers=broker) as admin:
+        admin.delete_records({TopicPartition(topics.reports, source): PACKS for source in range(4)})
+    monkeypatch.setattr(rebuild, "read_rows", no_rows)
+    with pytest.raises(MaintenanceError, match="no ledger"):
+        asyncio.run(rebuild.rebuild(deployment))
+    assert apart(configuration, expected) == 0
+
+
 def test_worker_refuses_an_interrupted_rebuild_and_the_next_one_begins_again(
     configuration: Configuration, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

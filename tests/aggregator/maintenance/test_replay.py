@@ -1,6 +1,7 @@
 """The recount reports a difference of one in any counter, and reports nothing else."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -51,7 +52,7 @@ def counted() -> Counted:
 
 def difference(stored: Counted, expected: Counted, home: int | None = None, markers: int = 0) -> int:
     claim = StoredCounts(0, row_values.LedgerProgress(4), stored, home)
-    return recount_module.difference(claim, Recount({4: expected}, markers, 4, 0), expected, DEPLOYMENT)
+    return recount_module.difference(claim, Recount({4: expected}, markers, 4, 4, 0), expected, DEPLOYMENT)
 
 
 def altered(rows_of: Counted) -> list[Counted]:
@@ -132,7 +133,7 @@ def test_windows_expired_after_the_position_may_be_deleted(deleted: bool) -> Non
     if deleted:
         del stored[dead]
     claim = StoredCounts(0, row_values.LedgerProgress(4), stored, home)
-    assert recount_module.difference(claim, Recount({4: whole}, 0, 4, 0), alive, DEPLOYMENT) == 0
+    assert recount_module.difference(claim, Recount({4: whole}, 0, 4, 4, 0), alive, DEPLOYMENT) == 0
 
 
 def test_expired_row_that_remains_differs() -> None:
@@ -393,6 +394,23 @@ def test_lost_records_are_reported_before_waiting(monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         run.log.append(TOPICS.reports, 0, b"no pack")
     del run.log.partition(TOPICS.reports, 0)[:-1]
-    monkeypatch.setattr(replay_module, "SESSION_SECONDS", 0.0)
+    monkeypatch.setattr(ledger_reader, "SESSION_SECONDS", 0.0)
     with pytest.raises(ReplayError, match="--accept-loss"):
+        run.replay(monkeypatch)
+
+
+def test_broker_that_knows_of_less_than_was_counted_shows_no_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A leader that was replaced answers for as long as it is cut off."""
+    run = workers()
+    run.count()
+
+    async def cut_off(*given: Any) -> Recount:
+        del run.log.partition(TOPICS.reports, 0)[2:]
+        return await recount_module.recount(*given)
+
+    monkeypatch.setattr(replay_module, "recount", cut_off)
+    monkeypatch.setattr(ledger_reader, "SESSION_SECONDS", 0.0)
+    with pytest.raises(ReplayError, match="cut off from others"):
         run.replay(monkeypatch)

@@ -175,6 +175,14 @@ def test_p_value_of_a_pair_is_exported_until_forgotten() -> None:
     assert shown.registry.get_sample_value(name, {"collection": "fruit"}) is None
 
 
+def test_p_value_of_the_fit_is_exported_where_it_was_tested() -> None:
+    shown, name = Shown("fruit"), "deniable_estimate_fit_p_value"
+    shown.metrics.show(changed(estimate_of(), diagnostics={"fit_p_value": 2e-9}))
+    assert shown.registry.get_sample_value(name, {"collection": "fruit"}) == 2e-9
+    shown.metrics.show(changed(estimate_of(), diagnostics={}))
+    assert shown.registry.get_sample_value(name, {"collection": "fruit"}) is None
+
+
 def test_share_of_values_may_be_zero() -> None:
     """With more collections than exported values, no values are exported."""
     shown = Shown(LATENCY, *(f"other-{i}" for i in range(definitions.MOST_VALUES)))

@@ -18,7 +18,7 @@ FIELDS = {
     "packs", "rejected", "mechanism", "estimator", "epsilon", "values", "frequency", "count", "std_error",
     "low", "high", "significant", "other", "diagnostics", "omitted", "part", "parts", "mean",
     "quantiles", "pair", "misfit_error", "unreliable", "unexplained_bits",
-    "low_all", "high_all", "unbiased", "discovered_at",
+    "low_all", "high_all", "unbiased", "discovered_at", "density",
 }  # fmt: skip
 COLUMNS = (
     "values", "frequency", "count", "std_error", "low", "high", "significant",

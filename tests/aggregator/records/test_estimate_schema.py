@@ -14,6 +14,7 @@ from deniable.aggregator.records.estimate import (
     ConditionalShares,
     EstimateRecord,
     IndependenceTest,
+    NumberDensity,
     NumberMean,
     NumberQuantile,
     Other,
@@ -63,6 +64,7 @@ PARTS = {
     "given": ConditionalShares,
     "independence": IndependenceTest,
     "unexplained_bits": Bit,
+    "density": NumberDensity,
 }
 
 

@@ -11,12 +11,13 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from structlog.testing import capture_logs
 
 from deniable.aggregator.topics import markers as markers_module
-from deniable.aggregator.topics.markers import Markers
+from deniable.aggregator.topics.markers import MARKERS, Markers
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.outage import Outage
 from deniable.protocol.marker import MARKER
 from deniable.protocol.topic_names import Topics
 from tests.support.aggregator.builders import NOWHERE
+from tests.support.processes import wait_until
 
 PARTITIONS = 2
 DEADLINE_SECONDS = 60.0
@@ -100,7 +101,21 @@ def test_an_outage_is_one_line_and_what_was_asked_for_stays_due(monkeypatch: pyt
     assert markers._due_at(0, 1) == 0
 
 
-@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_an_outage_ends_when_no_marker_is_needed_any_more() -> None:
+    outage = Outage(NOWHERE, "counting waits")
+    markers = Markers(NOWHERE, Topics("test-", PARTITIONS), outage)
+    outage.failed(MARKERS, TimeoutError())
+    markers.append(0, MARKER)
+    markers.ask({})
+    assert wait_until(lambda: outage._is_logged)
+    assert outage.cause  # one is still on its way
+    markers._waiting.clear()
+    with capture_logs() as lines:
+        markers.ask({})
+    assert (outage.cause, lines[-1]["log_level"]) == ("", "info")
+
+
+@pytest.mark.filterwarnings("error:(?s).*AIOKafka:pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_ends_while_kafka_is_silent_leaves_no_client() -> None:
     async def work(port: int) -> None:
         markers = Markers(Cluster(f"127.0.0.1:{port}"), Topics("test-", PARTITIONS), OUTAGE)

@@ -9,8 +9,9 @@ from aiokafka.structs import OffsetAndMetadata
 from structlog.testing import capture_logs
 
 from deniable.aggregator.ledger.ledger import Ledger
+from deniable.aggregator.topics import relays as relays_module
 from deniable.aggregator.topics.markers import Markers
-from deniable.aggregator.topics.relays import AGAIN_SECONDS, LATE_SECONDS, Relays, _rhythms
+from deniable.aggregator.topics.relays import AGAIN_SECONDS, LATE_SECONDS, SURE_SECONDS, Relays, _rhythms
 from deniable.cluster.connection.outage import Outage
 from deniable.protocol.marker import MARKER, RelaysSent, encode_relays
 from deniable.protocol.uploads.relay_position import NO_SETTINGS, Position
@@ -92,9 +93,10 @@ def test_no_window_waits_longer_than_it_may() -> None:
     assert at(ledger, CLOSES_MS + 1000 * WAIT_SECONDS + 1).closed_until_ms == CLOSES_MS + 1
 
 
-def test_a_long_wait_is_one_line_at_its_begin_and_one_at_its_end() -> None:
+def test_a_long_wait_is_one_line_at_its_begin_and_one_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     found, late = relays(0), CLOSES_MS + int(1000 * LATE_SECONDS) + 1
     ledger = waiting(late - 1)
+    monkeypatch.setattr(relays_module, "SURE_SECONDS", 0.0)
     with capture_logs() as logs:
         found._note_delay(ledger)
         assert logs == []
@@ -102,6 +104,25 @@ def test_a_long_wait_is_one_line_at_its_begin_and_one_at_its_end() -> None:
             found._note_delay(at(ledger, late))
         found._note_delay(at(ledger, late, RelaysSent(2, late, 1000 * WAIT_SECONDS)))
     assert [each["log_level"] for each in logs] == ["warning", "info"]
+
+
+def test_the_first_records_after_an_outage_blame_no_relay() -> None:
+    """They are late by the log's clock, and relays' markers come with them."""
+    found, late = relays(0), CLOSES_MS + int(1000 * LATE_SECONDS) + 1
+    with capture_logs() as logs:
+        found._note_delay(waiting(late))
+        found._late_since[0] -= SURE_SECONDS - 1
+        found._note_delay(waiting(late))
+        found.markers.outage.cause = "no broker answers"
+        found._note_delay(waiting(late))
+        assert found._late_since == {}
+    assert logs == []
+
+
+def test_a_long_wait_that_the_file_has_ended_is_no_line() -> None:
+    found = relays(0, wait_seconds=0)
+    found._note_delay(waiting(CLOSES_MS + int(1000 * LATE_SECONDS) + 1))
+    assert found._late_since == {}
 
 
 def test_what_all_relays_have_sent_is_what_the_slowest_has() -> None:

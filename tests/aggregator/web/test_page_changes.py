@@ -58,6 +58,20 @@ def test_changes_are_sentences_until_they_are_over(tab: "Page", monkeypatch: pyt
             shown.section().locator(".share-changes").wait_for(state="hidden")
 
 
+def test_changes_are_folded_on_a_phone(tab: "Page", monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until they are asked for, so that figures are seen first."""
+    set_clock(monkeypatch)
+    with Served(COLLECTIONS).serving() as served:
+        served.take(estimate_of(FRUIT))
+        served.change("fruit", [RISE, FALL])
+        with visit(tab, served.address, viewport=PHONE) as shown:
+            fold = shown.section().get_by_text("2 changes found lately")
+            fold.wait_for()
+            assert not shown.section().locator(".share-changes").is_visible()
+            fold.click()
+            shown.section().locator(".share-changes li").nth(1).wait_for()
+
+
 def check_long_list(shown: Watched, served: Served) -> None:
     """Of many changes there are ten lines, and long names fit on a phone."""
     shown.page.set_viewport_size(PHONE)

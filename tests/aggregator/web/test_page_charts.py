@@ -13,8 +13,10 @@ from deniable.aggregator.records.estimate import (
     ConditionalShares,
     EstimateRecord,
     IndependenceTest,
+    NumberDensity,
     NumberMean,
     NumberQuantile,
+    Other,
     PairMargin,
     PairRecord,
 )
@@ -88,6 +90,42 @@ def test_history_shows_each_known_window(tab: "Page", served: Served) -> None:
         shown.page.mouse.move(0, 0)
         assert panels(shown)[0].startswith("apple 50.0 %")
         check_table(shown)
+
+
+def test_two_windows_are_in_the_table_alone(tab: "Page", served: Served) -> None:
+    """Two points are no line, and dots at both ends of a panel say nothing."""
+    served.take(*windows()[-2:])
+    with visit(tab, served.address) as shown:
+        shown.section().locator(".scale", has_text="Two windows so far").wait_for()
+        assert not shown.section().locator(".panels").is_visible()
+        shown.section().get_by_text("The same as a table").click()
+        shown.section().locator(".history table").get_by_role("row", name="999").wait_for()
+
+
+def test_a_longer_bar_is_broken_and_impossible_counts_are_said(tab: "Page", served: Served) -> None:
+    """The named values set the scale; the bar of all others is beyond it."""
+    impossible = changed(
+        estimate_of(),
+        values=["apple"],
+        frequency=[0.1],
+        count=[10.0],
+        std_error=[0.01],
+        low=[0.08],
+        high=[0.12],
+        low_all=[],
+        high_all=[],
+        unbiased=[],
+        significant=[True],
+        other=Other(0.9, 0.01, 0.88, 0.92),
+        diagnostics={"fit_p_value": 1e-9},
+    )
+    served.take(impossible)
+    with visit(tab, served.address) as shown:
+        shown.section().get_by_text("The counts contradict the parameters").wait_for()
+        rows = shown.section().locator(".estimate tr.broken")
+        assert rows.locator("th").all_inner_texts() == ["other"]
+        assert shown.section().locator(".estimate tbody tr").count() == 1
+        shown.keep("broken")
 
 
 def check_table(shown: Watched) -> None:
@@ -274,11 +312,12 @@ def test_pair_has_tables_of_conditional_shares_in_both_directions(tab: "Page", s
 
 
 def test_number_is_drawn_as_a_density_with_its_figures(tab: "Page", served: Served) -> None:
-    """Instead of a table: heights are shares of the largest upper end, 0.8."""
+    """Heights are shares of the largest, 0.6; the rows with their intervals are in the table."""
     served.take(
         changed(
             estimate_of(),
-            values=["-10", "0"],
+            values=["2", "12"],
+            density=NumberDensity(2.0, 22.0, [0.6, 0.4]),
             frequency=[0.6, 0.4],
             count=[60.0, 40.0],
             std_error=[0.1, 0.1],
@@ -289,7 +328,7 @@ def test_number_is_drawn_as_a_density_with_its_figures(tab: "Page", served: Serv
             quantiles=[
                 NumberQuantile(0.05, -9.0, -9.5, -8.0),
                 NumberQuantile(0.1, -8.0, -8.5, -7.0),
-                NumberQuantile(0.5, 0.5, 0.25, 0.75),
+                NumberQuantile(0.5, 12.5, 12.25, 12.75),
             ],
         )
     )
@@ -298,16 +337,23 @@ def test_number_is_drawn_as_a_density_with_its_figures(tab: "Page", served: Serv
         density.locator(".mean", has_text="Mean").wait_for()
         texts = [density.locator(name).inner_text() for name in (".mean", ".quantiles", ".top", ".half")]
         ticks = density.locator(".numbers span").all_inner_texts()
-        area, line, median = paths_of(density)
-        assert not shown.section().locator(".estimate").is_visible()
+        line, median = paths_of(density)
+        rows = shown.section().locator(".estimate tbody tr")
+        names = rows.locator("th").all_inner_texts()
+        intervals = rows.locator(".interval").all_inner_texts()
+        density.get_by_label("Logarithmic axis").check()
+        density.locator(".numbers span").get_by_text("12", exact=True).wait_for()  # "2" is in 20, too
+        log_ticks = density.locator(".numbers span").all_inner_texts()
         assert not shown.section().locator(".plan").is_visible()
     assert texts == [
         "Mean -1,235 (-1,240 – -1,230)",
-        "10\u00a0% below -8 (-8.5 – -7) · Median 0.5 (0.25 – 0.75)",
-        "80\u00a0%",
-        "40",
+        "10\u00a0% below -8 (-8.5 – -7) · Median 12.5 (12.25 – 12.75)",
+        "60\u00a0%",
+        "30",
     ]
-    assert ticks == ["-10", "-5", "0", "5", "10"]
+    assert names == ["2 to 12", "12 to 22"]
+    assert intervals == ["40.0 – 80.0", "20.0 – 60.0"]
+    assert ticks == ["5", "10", "15", "20"]
+    assert log_ticks == ["2", "12"]
     assert median == "M52.5 0V100"
-    assert line == "M25 25L75 50"
-    assert area == "M25 50L75 75L75 25L25 0Z"
+    assert line == "M25 0L75 33.33"

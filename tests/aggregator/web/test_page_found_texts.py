@@ -43,7 +43,9 @@ def test_texts_are_marked_and_named(tab: "Page", monkeypatch: pytest.MonkeyPatch
         for start in (T0 - SECONDS, T0):
             served.take(window_estimate.record_of(search, start, found, result, final=True))
         served.take(changed(estimate_of(), discovered_at=[None, T0 - 4 * SECONDS, T0 - 5 * SECONDS]))
-        served.take(changed(place, window_start=T0 - SECONDS, window_end=T0, final=True), place)
+        for start in (T0 - 2 * SECONDS, T0 - SECONDS):
+            served.take(changed(place, window_start=start, window_end=start + SECONDS, final=True))
+        served.take(place)
         with visit(tab, served.address) as shown:
             fruit, texts, places = (shown.section(name) for name in ("fruit", "search", "place"))
             fruit.locator('.estimate tr[data-value="fig"]').get_by_text("new", exact=True).wait_for()

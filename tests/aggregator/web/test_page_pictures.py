@@ -59,7 +59,7 @@ def test_sections_fit_on_desk_and_phone(tab: "Page", monkeypatch: pytest.MonkeyP
             delay = shown.section("delay")
             delay.locator(".density .mean", has_text="Mean").wait_for()
             chart = delay.locator(".outline")
-            assert 400 < height(chart) <= 640
+            assert 300 < height(chart) <= 640
             ends = [box["y"] + box["height"] for box in map(box_of, map(shown.section, ("carrier", "delay")))]
             assert ends[0] == pytest.approx(ends[1], abs=1)
             shown.section("carrier").get_by_text("What if").click()

@@ -222,11 +222,17 @@ FAULTS: Mapping[str, Fault] = {
     "uploads-broker-away-100-s": uploads_away(100),
     "uploads-broker-away-5-min": uploads_away(AWAY_SECONDS),
     "partial-partition": ClusterFault(once(cluster_turns.isolate_leader(30), 5, 10)),
+    "partial-partition-of-results": ClusterFault(
+        once(cluster_turns.isolate_leader_of_results(60), 5, 10), seconds=90.0, overdue_seconds=50.0
+    ),
     "slow-replica": ClusterFault(once(cluster_turns.slow_replica(45), 5, 10), seconds=75.0),
     "leader-paused": ClusterFault(repeated(cluster_turns.pause_leader(15), least=5, most=8, enough=25)),
     "coordinator-killed": ClusterFault(repeated(cluster_turns.kill_coordinator, least=4, most=8, enough=20)),
     "controller-killed": ClusterFault(repeated(cluster_turns.kill_controller, least=4, most=8, enough=20)),
-    "two-of-three-away": ClusterFault(once(cluster_turns.two_away(30), 5, 10), seconds=75.0),
+    # Brokers may take as long again to recover: windows that are kept for a minute then expire unseen.
+    "two-of-three-away": ClusterFault(
+        once(cluster_turns.two_away(30), 5, 10), seconds=75.0, overdue_seconds=None
+    ),
     "leaders-moved": ClusterFault(repeated(cluster_turns.move_leaders, least=2, most=6)),
     "brokers-rolled": ClusterFault(once(cluster_turns.roll, 5, 8), seconds=90.0),
     "disk-full": ClusterFault(once(cluster_turns.fill_disk(15), 5, 10)),

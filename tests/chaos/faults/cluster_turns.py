@@ -25,20 +25,30 @@ def isolate_leader(seconds: float) -> Turn:
     return _without_leader(ChaosCluster.isolate, seconds)
 
 
+def isolate_leader_of_results(seconds: float) -> Turn:
+    """Return the turn that does so with the node that leads all else: ledgers, counts, estimates, groups.
+
+    Estimators read counts there, whose old end looks as if nothing were counted any more.
+    """
+    return _without_leader(ChaosCluster.isolate, seconds, of_reports=False)
+
+
 def pause_leader(seconds: float) -> Turn:
     """Return the turn that suspends a leader of `reports`, which continues as if nothing had happened."""
     return _without_leader(lambda cluster, leader: cluster.nodes[leader].pause(), seconds)
 
 
-def _without_leader(act: Callable[[ChaosCluster, int], None], seconds: float) -> Turn:
+def _without_leader(
+    act: Callable[[ChaosCluster, int], None], seconds: float, *, of_reports: bool = True
+) -> Turn:
     def turn(stage: Stage) -> None:
-        cluster, (leader, _, _) = stage.broker, arrange(stage)
-        topics = stage.workers.configuration.topics
+        cluster, (first, second, _) = stage.broker, arrange(stage)
+        leader = first if of_reports else second
         act(cluster, leader)
 
         def replaced() -> bool:
             now = cluster.leaders(leader)
-            return bool(now) and all(now[topics.reports, each] != leader for each in range(topics.partitions))
+            return bool(now) and leader not in now.values()
 
         if not wait_until(replaced, MOVED_SECONDS):
             raise BrokerError("the leader was not replaced")

@@ -1,5 +1,6 @@
 """A fault and the parameters of its runs: of workers, of the path of devices, of a cluster of brokers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,6 +74,7 @@ class ClusterFault(Fault):
     """A fault of three brokers, with replication 3; one of them leads half of `reports`, another all else."""
 
     rate: int = 200
+    overdue_seconds: float | None = math.inf
     window_seconds: int = 2
     grace_seconds: int = 1
     replication: int = REPLICATION

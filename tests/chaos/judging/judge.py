@@ -37,6 +37,8 @@ class Judge:
     collections : by fingerprint, including those that are retired later.
     partition, partitions : of the log.
     retired : by fingerprint, the offset from which packs are rejected.
+    stored_to : the offset to which workers counted. They may have appended a marker after it, which tells
+        nobody yet that a window has expired.
     """
 
     def __init__(
@@ -45,11 +47,13 @@ class Judge:
         partition: int,
         partitions: int,
         retired: Mapping[int, int] | None = None,
+        stored_to: int | None = None,
     ) -> None:
         self.collections = collections
         self.retired = retired or {}
         self.partition = partition
         self.partitions = partitions
+        self.stored_to = stored_to
         self.payloads: defaultdict[Cell, list[bytes]] = defaultdict(list)
         self.refused: Counter[tuple[int, int, str]] = (
             Counter()
@@ -64,8 +68,10 @@ class Judge:
 
     def take(self, append_ms: int, value: bytes | None, offset: int = 0) -> None:
         """Judge the next record; `append_ms` is its append time, unix milliseconds."""
-        self._newest_ms = max(self._newest_ms, append_ms)
         is_marker = value is not None and value.startswith(MARKER)
+        if is_marker and self.stored_to is not None and offset >= self.stored_to:
+            return
+        self._newest_ms = max(self._newest_ms, append_ms)
         if is_marker and len(value) > MARKER_BYTES:
             number, *waiting = WAITING.unpack_from(value, MARKER_BYTES)
             if number > self._number:  # copies, and those of former owners, are not heeded

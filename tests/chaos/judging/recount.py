@@ -68,15 +68,18 @@ def recount(
     partitions: int,
     collections: Mapping[int, Collection],
     retired: Mapping[int, Mapping[int, int]] | None = None,
+    stored_to: Mapping[int, int] | None = None,
 ) -> Recount:
-    """Read the log to its end, uncommitted records included, and count it; `retired` by partition.
+    """Read the log to its end, uncommitted records included, and count it; see Judge for the last two.
 
     Raises
     ------
     RuntimeError if the end is not reached, or the log no longer begins at offset 0.
     """
-    ended = retired or {}
-    judges = [Judge(collections, each, partitions, ended.get(each)) for each in range(partitions)]
+    ended, stored = retired or {}, stored_to or {}
+    judges = [
+        Judge(collections, each, partitions, ended.get(each), stored.get(each)) for each in range(partitions)
+    ]
     for partition, record in records_of(servers, topic, partitions):
         judges[partition].take(record.timestamp, record.value, record.offset)
     return add_up(judges, collections)

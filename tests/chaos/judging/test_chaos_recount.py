@@ -24,7 +24,7 @@ from tests.chaos.judging.verdict import (
     lateness,
     uncounted,
 )
-from tests.chaos.load.packs import SPOILED, Draft, PackMaker, oversized
+from tests.chaos.load.packs import MARKER, SPOILED, Draft, PackMaker, oversized
 from tests.chaos.processes.collection_setup import HEAD, write
 
 PARTITIONS = 4
@@ -107,6 +107,15 @@ def test_window_is_kept_until_its_retention_ends(configuration: Configuration) -
         {"duplicate": 2, "malformed": 2},
         {"duplicate": 1, "malformed": 2},
     )
+
+
+def test_a_marker_that_no_worker_has_counted_ends_no_retention(configuration: Configuration) -> None:
+    flash = named(configuration, "flash")
+    for stored_to, kept in ((1, 1), (2, 0)):
+        judge = Judge(configuration.by_fingerprint(), 0, PARTITIONS, stored_to=stored_to)
+        judge.take(T0 * 1000, draft_of(flash).encode())
+        judge.take((T0 + 70) * 1000, MARKER + bytes(1), 1)
+        assert len(add_up([judge], configuration.by_fingerprint()).kept.cells) == kept
 
 
 def test_lateness_depends_on_the_highest_append_time(configuration: Configuration) -> None:

@@ -100,6 +100,19 @@ def difference(kept: Tallied, stored: Stored) -> int:
     return counted + refusals_off(kept.rejected, stored.rejected)
 
 
+def differing(kept: Tallied, stored: Stored) -> list[str]:
+    """Return a line for each cell whose counts differ."""
+    both = (
+        (c, kept.cells.get(c, NOTHING), stored.cells.get(c, NOTHING))
+        for c in kept.cells.keys() | stored.cells
+    )
+    return [
+        f"{cell}: {ours.packs} packs expected, {theirs.packs} stored"
+        for cell, ours, theirs in both
+        if _apart(ours, theirs)
+    ]
+
+
 def refusals_off(expected: Counter[str], shown: Counter[str]) -> int:
     """Return the sum of absolute differences of rejections, over all reasons."""
     return sum(abs(expected[reason] - shown[reason]) for reason in expected.keys() | shown.keys())

@@ -59,6 +59,7 @@ class Scene:
         self.fleets: list[Fleet] = [self.workers]
         self.service = Service(self.servers, self.topics)
         self.senders = self.load()
+        self.differing: list[str] = []
 
     def configure(self, prefix: str) -> Configuration:
         """Write the collection file and create its topics."""
@@ -118,7 +119,10 @@ class Scene:
 
     def recount(self) -> Recount:
         workers, topics = self.workers, self.topics
-        return recount(self.servers, topics.reports, topics.partitions, workers.known, workers.retired)
+        positions = stores.ledgers(self.servers, topics).positions
+        return recount(
+            self.servers, topics.reports, topics.partitions, workers.known, workers.retired, positions
+        )
 
     def judge(self, literal: Recount, acknowledged: Set[bytes] = frozenset(), rate: float = 0.0) -> Verdict:
         """Return the verdict on the workers.
@@ -133,6 +137,7 @@ class Scene:
         samples, overdue = self.service.samples, self.fault.overdue_seconds
         ledgers, finals = stores.ledgers(servers, topics), stores.finals(servers, topics)
         off = verdicts.finals_off(literal, finals)
+        self.differing = verdicts.differing(literal.kept, ledgers)
         seconds_late = verdicts.lateness(finals, collections)
         return Verdict(
             difference=verdicts.difference(literal.kept, ledgers),
@@ -160,8 +165,10 @@ class Scene:
         )
 
     def describe(self) -> str:
-        """Return the last lines of every log, and the command that repeats the run."""
-        return "\n".join([*(fleet.describe() for fleet in self.fleets), f"again: {self.order.again}"])
+        """Return the last lines of every log, the cells that differ, and the command that repeats the run."""
+        return "\n".join(
+            [*(fleet.describe() for fleet in self.fleets), *self.differing, f"again: {self.order.again}"]
+        )
 
     def stop(self) -> None:
         """End all processes."""

@@ -59,6 +59,7 @@ def test_final_estimates_never_change(cluster: ChaosCluster, tmp_path: Path, nam
 @pytest.mark.parametrize(
     "name",
     [
+        "partial-partition-of-results",
         "coordinator-killed",
         "controller-killed",
         "two-of-three-away",
@@ -70,5 +71,5 @@ def test_final_estimates_never_change(cluster: ChaosCluster, tmp_path: Path, nam
 def test_counts_and_finals_survive_faults_of_a_cluster(
     cluster: ChaosCluster, tmp_path: Path, name: str
 ) -> None:
-    """Coordinator or controller killed, two of three away, leaders moved, a rolling restart, a full disk."""
+    """Leaders of all but `reports` replaced, nodes killed or away, leaders moved, a roll, a full disk."""
     judge(cluster, tmp_path, Order(name, 1, FAULTS[name].seconds, FAULTS[name].rate))

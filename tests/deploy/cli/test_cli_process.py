@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.deploy.collection_texts import WHOLE
+from tests.support.needed import missing
 from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.slow
@@ -60,6 +62,27 @@ def test_a_stderr_that_nobody_reads_spoils_nothing(folder: Path, redirection: st
     refused = run(folder, redirection, "check", "--config", "none.yaml")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert run(folder, redirection, "check", "--nope").returncode == 2
+
+
+def test_characters_that_the_locale_lacks_are_escaped(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    command = [*COMMAND, "aggregate", "--help"]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"OTEL_\\u2026" in ended.stdout
+
+
+def test_a_user_without_name_and_home_is_told_what_to_set(folder: Path) -> None:
+    """Its id is unknown here; what it may read is not what this is about, so it keeps this user's rights."""
+    other = ["unshare", "--user", "--map-user=12345"]
+    if shutil.which("unshare") is None or subprocess.run([*other, "true"], capture_output=True).returncode:
+        missing("user namespaces are not allowed here")
+    line = [*other, "env", "--unset=HOME", "--unset=XDG_CACHE_HOME", *COMMAND]
+    for command in ("broker", "dev", "demo"):
+        ended = subprocess.run([*line, command], cwd=folder, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == 1
+        assert re.fullmatch(r"Error: .+XDG_CACHE_HOME.+\n", "".join(ended.stderr.splitlines(True)[-1:]))
+        assert "Traceback" not in ended.stderr
 
 
 def test_closed_streams_give_the_exit_status(folder: Path) -> None:

@@ -6,6 +6,8 @@ other files and the collection file contain, and what Kafka holds or does not an
 """
 
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -216,3 +218,17 @@ def test_messages_of_what_could_not_be_done(run: Run, pin_messages: PinMessages)
     """Each with status 1."""
     messages = {f"deniable {line}": refusal(run, line, 1) for line in NOT_DONE}
     pin_messages({line: partial(str, message) for line, message in messages.items()})
+
+
+@pytest.mark.slow
+def test_a_stop_that_takes_too_long_ends_and_says_so() -> None:
+    program = (
+        "import time; from deniable.deploy.cli.signals import stop_deadline; "
+        "stop_deadline(0.1, 'the worker').start(); time.sleep(60)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("the worker did not stop within 0.1 s; ")
+    assert ended.stderr.count("\n") == 1

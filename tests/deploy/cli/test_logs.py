@@ -1,6 +1,8 @@
 """Libraries speak up from WARNING on, whatever level their loggers ask for."""
 
+import asyncio
 import errno
+import gc
 import logging
 import os
 import re
@@ -8,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from aiokafka.errors import ProducerFenced
 
 from deniable.deploy.cli.logs import QUIET_SECONDS, configure_logs, silence
 
@@ -157,3 +160,20 @@ def test_no_traceback_shows_a_variable(capsys: pytest.CaptureFixture[str]) -> No
     message = capsys.readouterr().err
     assert "disk of 11 bytes" in message
     assert "canary-5518" not in message
+
+
+def test_errors_that_a_silenced_library_leaves_to_asyncio_are_its_own_matter(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The sender of aiokafka fails in a batch that is done; its futures have errors that nobody asks for."""
+
+    async def leave(error: Exception) -> None:
+        asyncio.get_running_loop().create_future().set_exception(error)
+        gc.collect()
+
+    configure_logs()
+    silence("aiokafka")
+    for error in (ProducerFenced(), KeyError("ours")):
+        asyncio.run(leave(error))
+    said = capsys.readouterr().err
+    assert (said.count("never retrieved"), said.count("ours")) == (1, 1)

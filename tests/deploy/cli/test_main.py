@@ -59,8 +59,9 @@ COMMANDS = dict(leaves(deniable, "deniable"))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     words = (
-        "init dev demo broker topics aggregate edge relay produce canary spent ready watch inspect rollup "
-        "decode changes detect compare export replay retire check estimate account plan doctor"
+        "init dev demo broker topics aggregate edge relay produce backfill canary spent ready watch inspect "
+        "rollup decode changes detect compare export replay retire check generate estimate account plan "
+        "doctor"
     )
     assert set(LISTED) == set(words.split())
     assert {"deniable topics create", "deniable topics check"} <= set(COMMANDS)
@@ -88,7 +89,7 @@ def test_help_has_a_working_example(name: str, run: Run) -> None:
     ended = run(f"{name.removeprefix('deniable')} --help")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"Usage: {name} ")
-    example = re.search(r"^  Example: (?:echo \S+ \| )?(deniable .*)$", ended.out, re.MULTILINE)
+    example = re.search(r"^  Example: (?:echo \S+ \| )?(deniable .*?)(?: > \S+)?$", ended.out, re.MULTILINE)
     assert example, ended.out
     words = shlex.split(example[1])
     leaf = max((known for known in COMMANDS if f"{example[1]} ".startswith(f"{known} ")), key=len)
@@ -121,6 +122,9 @@ def test_options_and_defaults_are_those_that_were_promised() -> None:
     assert {"--once", "--bootstrap-servers"} <= options["deniable demo"]
     assert {"--input", "--format", "--field", "--clients", "--no-clients"} <= options["deniable produce"]
     assert {"--follow", "--strict", "--data-dir", "--metrics-port"} <= options["deniable produce"]
+    assert {"--input", "--time-field", "--output", "--counts", "--files", "--data-dir"} <= options[
+        "deniable backfill"
+    ]
     assert {"--partition", "--offset", "--tail", "--follow", "--payload", "--json", "--schema"} <= options[
         "deniable inspect"
     ]

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 
 from deniable.deploy.cli.commands import COMMANDS
 from deniable.deploy.monitoring.metrics_table import METRICS
+from deniable.estimators.detectors.fit import LIMIT
 from tests.support.deploy.promql import samples
 from tests.support.needed import but_for, missing
 from tests.support.paths import REPOSITORY
@@ -151,6 +152,10 @@ def test_rules_use_metrics_and_labels_that_exist() -> None:
     assert EXPRESSIONS
     wrong = [name for name, expression in EXPRESSIONS.items() if not is_right(expression)]
     assert wrong == [], "\n".join(wrong)
+
+
+def test_counts_contradict_for_the_alert_where_tables_say_so() -> None:
+    assert float(EXPRESSIONS["DeniableCountsContradict"].split(" < ")[1]) == LIMIT
 
 
 def test_recorded_series_are_named_after_their_labels() -> None:

@@ -62,6 +62,7 @@ def test_ibu_says_how_it_ended() -> None:
     assert record(*COUNTS, "--estimator", "ibu", "--iterations", "3")["diagnostics"] == {
         "residual": pytest.approx(0.08, abs=0.08),
         "iterations": 3,
+        "fit_p_value": pytest.approx(0.003, abs=1e-4),
     }
     stopped = run(*COUNTS, "--estimator", "ibu", "--tolerance", "0.5")
     assert "iterations: 1\n" in stopped.stdout

@@ -20,12 +20,12 @@ from deniable.deploy.offline.costs.spent_facts import client_spent
 from deniable.deploy.offline.spent import MAX_LINE_BYTES
 from deniable.deploy.produce.input.batches import InputBatches
 from deniable.deploy.produce.input.resume import Place
-from deniable.deploy.produce.input.values import text
+from deniable.deploy.produce.input.values import one
 from deniable.producers.budget.local_budgets import LocalBudgets
 from deniable.producers.budget.postgres.budgets import PostgresBudgets
 from deniable.producers.budget.spending import Spending
 from deniable.producers.budget.statement import Spent
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.randomization.prf import ClientKeys
 from deniable.producers.storage.store import Store, StoreError, check_identity
 from deniable.protocol.secrets.secret import Secret, load_secret
@@ -187,7 +187,7 @@ def test_client_id_that_is_not_utf_8_is_that_of_produce(folder: Path, layout: st
     """Whatever its bytes are: here what `produce` reads from a line is charged."""
     identifier = b"anna-\xff\xe2\x82"
     line = b"a,b\n" + identifier + b",1\n" if layout == "csv" else b'{"a": "' + identifier + b'", "b": 1}\n'
-    (batch,) = InputBatches(layout, "b", "a", text).batches(Pieces([line]), Place())
+    (batch,) = InputBatches(layout, "b", "a", one).batches(Pieces([line]), Place())
     assert batch.clients is not None
     charge_in(folder, *batch.clients)
     (client,) = json.loads(spent(identifier + b"\n", "--json").stdout)["clients"]

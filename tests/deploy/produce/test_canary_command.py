@@ -23,7 +23,7 @@ from deniable.deploy.produce.timing import RunTiming
 from deniable.estimators.canary import true_frequencies
 from deniable.estimators.canary_fit import chi_square
 from deniable.producers.concurrency.timing import ProducerTiming
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.pipeline import storing_thread
 from deniable.protocol.wire import buckets, decode
 from tests.support.deploy.collection_texts import HEAD, KRR_ENTRY

@@ -7,6 +7,7 @@ import pytest
 from deniable.config.file import load
 from deniable.deploy.produce.checks import FOR_GOOD, check_destination
 from deniable.deploy.produce.run import uncharged_notice
+from tests.support.deployments import Deployment
 from tests.support.messages import PinMessages
 from tests.support.processes import new_port
 
@@ -40,6 +41,23 @@ def test_grace_of_an_edge_is_named(
     loaded = load(file, environment={})
     check_destination(loaded, loaded.collections[0], tmp_path / "kept")
     assert f" {seconds} s " in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.broker
+def test_before_any_worker_it_is_said_that_nothing_can_be_compared(
+    broker: str,
+    topic_prefix: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    pin_messages: PinMessages,
+) -> None:
+    made = Deployment(tmp_path, broker, topic_prefix)
+    made.create_topics()
+    loaded = load(tmp_path / "deniable.yaml", environment={})
+    capsys.readouterr()
+    check_destination(loaded, loaded.collection("carrier"), tmp_path)
+    said = capsys.readouterr().err
+    pin_messages({"no worker has started": lambda: said})
 
 
 DEVICE = """collections:

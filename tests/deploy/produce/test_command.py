@@ -1,8 +1,10 @@
 """`deniable produce` where Kafka is away, and where its input is a pipe."""
 
+import json
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from deniable.deploy.produce.run import WAITING, run_produce
 from deniable.deploy.produce.timing import RunTiming
 from deniable.producers.errors import DeliveryError
 from deniable.producers.pipeline import storing_thread
+from deniable.producers.transport import console
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.messages import PinMessages
 
@@ -86,6 +89,49 @@ def test_a_value_is_neither_client_nor_time(nowhere: str, pin_messages: PinMessa
         "the value as time": "carrier --field when --time-field when --no-clients",
     }
     pin_messages({what: partial(refusal, *line.split()) for what, line in lines.items()})
+
+
+def test_console_prints_randomized_reports_and_leaves_nothing(
+    nowhere: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each line is a pack, and no folder is left; 1,500 reports of epsilon ln 3 are 60 % true values."""
+    folders = tmp_path / "temporary"
+    folders.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folders))
+    before = sorted(tmp_path.iterdir())
+    ended = CliRunner().invoke(root, [*PRODUCE, "--input", "lines.csv", "--console"])
+    assert ended.exit_code == 0, ended.output
+    packs = [json.loads(line) for line in ended.stdout.splitlines()]
+    reports = [report for pack in packs for report in pack["reports"]]
+    assert len(reports) == 1_500
+    assert 0.5 < reports.count("AA") / 1_500 < 0.7
+    assert set(reports) == {"AA", "B6", "9E"}
+    assert (ended.stderr.count("\n"), ended.stderr[-16:]) == (1, " to the console\n")
+    assert (sorted(tmp_path.iterdir()), list(folders.iterdir())) == (before, [])
+
+
+def test_console_whose_reader_is_gone_keeps_nothing(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError("no reader")
+
+    monkeypatch.setattr(console, "print", gone, raising=False)
+    ended = CliRunner().invoke(root, [*PRODUCE, "--input", "lines.csv", "--console"])
+    assert isinstance(ended.exception, DeliveryError)
+    assert "kept" not in ended.stderr + str(ended.exception)
+
+
+def test_messages_of_console(nowhere: str, pin_messages: PinMessages) -> None:
+    def refusal(*options: str) -> str:
+        ended = CliRunner().invoke(root, [*PRODUCE, "--input", "lines.csv", "--console", *options])
+        assert (ended.exit_code, ended.stdout) == (2, "")
+        return ended.stderr[ended.stderr.index("Error: ") :]
+
+    pin_messages(
+        {
+            "with a folder": lambda: refusal("--data-dir", "x"),
+            "with brokers": lambda: refusal("--bootstrap-servers", nowhere),
+        }
+    )
 
 
 @pytest.mark.slow

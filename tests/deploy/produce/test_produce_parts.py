@@ -24,11 +24,12 @@ class Refusing:
     """A client that answers with these receipts, then drops the rest."""
 
     key = "input"
+    note = None
 
     def __init__(self, *receipts: Receipt) -> None:
         self.receipts = list(receipts)
 
-    def report_lines(self, *_: object, progress: object) -> Receipt:
+    def report_lines(self, *_: object, progress: object, seen: object) -> Receipt:
         return self.receipts.pop(0)
 
     def reasons_not_ready(self) -> list[str]:
@@ -40,7 +41,7 @@ class Refusing:
 
 def send(receipts: Sequence[Receipt], progress: InputProgress | None = None) -> None:
     stub: Any = Refusing(*receipts)
-    run = ProduceRun(stub, "carrier", stub, stub, WaitView(), stub, RunTiming(wait=0.3))
+    run = ProduceRun(stub, "carrier", stub, stub, WaitView(), stub, stub, RunTiming(wait=0.3))
     try:
         run._send(InputBatch(["AA", "B6"], None, progress))
     finally:
@@ -77,7 +78,7 @@ def test_end_is_waited_for_as_long_as_packs_go() -> None:
 
     stub: Any = Stub()
     with pytest.raises(DeliveryError, match=r"^not all$"):
-        ProduceRun(stub, "carrier", stub, stub, WaitView(), stub).drain()
+        ProduceRun(stub, "carrier", stub, stub, WaitView(), stub, stub).drain()
     assert stub.flushes == 3
 
 

@@ -21,10 +21,11 @@ from deniable.deploy.produce.input.batches import MISSING_QUOTE, InputBatches
 from deniable.deploy.produce.input.inputs import Inputs
 from deniable.deploy.produce.input.resume import ResumePoints
 from deniable.deploy.produce.input.source import FeedError, LineError
-from deniable.deploy.produce.input.values import text
+from deniable.deploy.produce.input.values import one
 from deniable.deploy.produce.run import run_produce
 from deniable.deploy.produce.timing import RunTiming
-from deniable.deploy.produce.unknown_values import UnknownValues
+from deniable.deploy.produce.unknown.unknown_reports import MostlyUnlistedError, UnknownReports
+from deniable.deploy.produce.unknown.unknown_values import UnknownValues
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.rappor import Rappor
@@ -43,6 +44,9 @@ pytestmark = pytest.mark.slow
 CANARY = "canary-7391"
 PATIENT_SECONDS = 5.0
 CARRIER = Collection("carrier", KRR.from_epsilon(3, 1.0), values=("AA", "B6", "9E"))
+OTHER = Collection(
+    "carrier", KRR.from_epsilon(4, 2.0), values=("AA", "B6", "9E"), other=True, window_seconds=10**6
+)
 WIDE = Collection("wide", Rappor.from_probabilities(4096, 2, 1, 0.5, 0.25, 0.75))
 SENT = re.compile(r"(\d+) reports? sent in \d+ packs? \(\d+ reports/s\)(?: to 127\.0\.0\.1:\d+)?(.*)")
 
@@ -107,6 +111,7 @@ class Producing:
         shows_unknown: bool = False,
         wait: float = 0.3,
         follow: bool = False,
+        decides: bool = False,
         **options: Any,
     ) -> None:
         """Run to the end, whatever that is."""
@@ -129,10 +134,13 @@ class Producing:
             run_produce(
                 config,
                 Inputs(stream, progress, follow=follow),
-                InputBatches("csv", "value", "who", text, strict, batch_lines, RunTiming(open_quote=0)),
+                InputBatches("csv", "value", "who", one, strict, batch_lines, RunTiming(open_quote=0)),
                 metrics_port=None,
                 unknown=UnknownValues(
                     config.allowances[0].collection, "value", is_shown=shows_unknown, is_strict=strict
+                ),
+                reports=UnknownReports(
+                    config.allowances[0].collection, ["--field value"], has_clients=True, is_deciding=decides
                 ),
                 timing=RunTiming(wait=wait, stop=0.1),
             )
@@ -222,8 +230,8 @@ def test_an_interrupted_run_is_resumed(producing: Producing, monkeypatch: pytest
     monkeypatch.setattr(produce.ProduceView, "update", interrupt)
     with pytest.raises(KeyboardInterrupt):
         producing.run()
-    (line,) = producing.output()
-    assert summed(line) == (40, "")
+    line, last = producing.output()
+    assert (summed(line), last) == ((40, ""), produce.INTERRUPTED)
     producing.run()
     assert resumed_at(producing.output()[0]) == 42
     assert producing.reports() == 100
@@ -270,7 +278,8 @@ def test_an_open_quote_that_is_waited_for_is_named_and_resumed_once_mended(
         with pytest.raises(KeyboardInterrupt):
             producing.run(follow=True)
     assert producing.reports() == 100
-    waiting, line = producing.output()
+    waiting, line, last = producing.output()
+    assert last == produce.INTERRUPTED
     assert waiting == (
         f"{producing.path}, line 104: waiting for the closing quote of a cell; lines from there on are sent "
         f"once it arrives{MISSING_QUOTE}"
@@ -425,6 +434,45 @@ def test_unknown_values_are_shown_only_if_asked(producing: Producing) -> None:
     producing.run()
     (sent,) = producing.output()
     assert summed(sent) == (90, "")
+
+
+def unlisted(path: Path, lines: int, clients: int = 10**9) -> None:
+    path.write_text("who,value\n" + "".join(f"{CANARY}-{i % clients},{CANARY}-{i}\n" for i in range(lines)))
+
+
+def test_an_unattended_run_of_the_wrong_column_ends_soon(producing: Producing) -> None:
+    """By its reports alone, at the first decision; what it said resumes behind what it sent."""
+    unlisted(producing.path, 3000)
+    with pytest.raises(MostlyUnlistedError) as stopped:
+        producing.run(Allowance(OTHER, None), decides=True, batch_lines=500, wait=PATIENT_SECONDS)
+    assert stopped.value.exit_status == 4
+    (sent,) = producing.output()
+    assert (summed(sent)[0], producing.reports()) == (1000, 1000)
+    producing.run(Allowance(OTHER, None), batch_lines=500, wait=PATIENT_SECONDS)
+    resumed, sent = producing.output()
+    assert (resumed_at(resumed), summed(sent)) == (1002, (2000, ""))
+
+
+def test_a_run_that_is_decided_at_its_end_was_whole(producing: Producing) -> None:
+    """Half of the first 1,000 values are listed, so that the decision at 1,000 reports is no."""
+    values = ["AA"] * 500 + [CANARY] * 1490
+    producing.path.write_text(
+        "who,value\n" + "".join(f"{CANARY}-{i},{value}\n" for i, value in enumerate(values))
+    )
+    allowance = Allowance(OTHER, None, reports_per_window=2)
+    for _ in range(2):
+        with pytest.raises(MostlyUnlistedError):
+            producing.run(allowance, decides=True, batch_lines=500, wait=PATIENT_SECONDS)
+        (sent,) = producing.output()
+        assert summed(sent) == (1990, "")
+
+
+def test_refused_reports_decide_nothing(producing: Producing) -> None:
+    """Their number is that of lines; that they show something would cost privacy without a charge."""
+    unlisted(producing.path, 3000, clients=300)
+    producing.run(Allowance(OTHER, None, reports_per_window=3), decides=True, wait=PATIENT_SECONDS)
+    (sent,) = producing.output()
+    assert summed(sent)[0] < 1000
 
 
 def test_strict_run_of_unknown_values_sends_nothing(producing: Producing) -> None:

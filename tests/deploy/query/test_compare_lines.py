@@ -36,7 +36,7 @@ def compared(collection: Collection, *counts: np.ndarray) -> ComparisonRecord:
 )
 def test_marks_allow_for_noise_alone_which_is_said(marked: int, said: list[str]) -> None:
     """Of none marked nothing is expected to be false."""
-    alike = np.array([[5000, 3000, 2000, 500]])
+    alike = np.array([[5000, 3000, 2000, 1500]])
     record = compared(FRUIT, alike, alike)
     lines = lines_of(msgspec.structs.replace(record, significant=[place < marked for place in range(4)]))
     if marked:
@@ -47,6 +47,15 @@ def test_marks_allow_for_noise_alone_which_is_said(marked: int, said: list[str])
         ]
     assert lines[2 : len(said) + 2] == said
     assert lines[len(said) + 2].startswith("value ")
+
+
+def test_counts_that_contradict_the_parameters_are_named_by_period() -> None:
+    """Of 8,000 reports the last value has none, where lies alone are hundreds."""
+    honest, forged = np.array([[5000, 3000, 2000, 1500]]), np.array([[8000, 500, 500, 0]])
+    record = compared(FRUIT, honest, forged)
+    assert [place for place, fit in enumerate(record.fit_p_value) if fit < 1e-6] == [1]
+    (said,) = [line for line in lines_of(record) if "the counts contradict the parameters" in line]
+    assert said.startswith(f"{record.other_period}: ")
 
 
 def test_help_says_what_marks_allow_for() -> None:

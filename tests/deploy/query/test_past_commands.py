@@ -103,6 +103,63 @@ def test_rollup_prints_a_table_and_says_what_was_joined(past: Past) -> None:
     assert past.asked == [Period(START, START + 600)]
 
 
+def test_days_are_in_the_zone_that_is_asked_for(past: Past) -> None:
+    """Whatever the order of the options; a time with a zone keeps it."""
+    for options in (
+        ("--from", "2026-01-31", "--to", "2026-01-31T00:10", "--tz", "Asia/Tokyo"),
+        ("--tz", "UTC", "--from", "2026-01-31T00:00+09:00", "--to", "2026-01-31T00:10+09:00"),
+    ):
+        assert run_rollup("carrier", *options).exit_code == 0
+    assert past.asked == [Period(START - 9 * 3600, START - 9 * 3600 + 600)] * 2
+    status, output = refused(run_rollup("carrier", *PERIOD, "--tz", "../Berlin"))
+    assert (status, "--tz" in output) == (2, True)
+
+
+def test_a_density_is_of_a_number(past: Past) -> None:
+    status, output = refused(run_rollup("carrier", *PERIOD, "--density"))
+    assert (status, "--density" in output) == (2, True)
+
+
+NUMBER = """\
+  - {name: delay, mechanism: number, minimum: 0, maximum: 200, steps: 200, epsilon: 2, window_seconds: 60,
+     grace_seconds: 30, budget: none}
+"""
+
+
+def test_rows_of_a_number_are_between_chosen_edges(past: Past) -> None:
+    Path("deniable.yaml").write_text(WHOLE + NUMBER)
+
+    def rows(*options: str) -> list[str]:
+        ended = run_rollup("delay", *PERIOD, *options)
+        assert ended.exit_code == 0, ended.output
+        return [line.split("  ")[0].strip() for line in ended.stdout.splitlines() if " to " in line]
+
+    named = rows("--edges", "0,1,2,5,10,20,50,100")
+    assert named[:7] == ["0 to 1", "1 to 2", "2 to 5", "5 to 10", "10 to 20", "20 to 50", "50 to 100"]
+    assert rows("--edges", "log")[:3] == ["0 to 1", "1 to 2", "2 to 4"]
+    record = json.loads(run_rollup("delay", *PERIOD, "--edges", "0,5,200", "--json").stdout)
+    assert (record["edges"], record["independent"]["values"]) == ([0, 5, 200], ["0", "5"])
+    assert len(record["independent"]["low"]) == 2
+    assert past.asked == [Period(START, START + 600)] * 3
+
+
+def test_messages_of_edges(past: Past, pin_messages: PinMessages) -> None:
+    Path("deniable.yaml").write_text(WHOLE + NUMBER)
+    wrong = {
+        "no numbers": ("delay", "--edges", "0,ten"),
+        "between steps": ("delay", "--edges", "0,0.75,100"),
+        "of values": ("carrier", "--edges", "0,1"),
+        "beside a density": ("delay", "--edges", "0,1", "--density"),
+        "beside former files": ("delay", "--edges", "0,1", "--former", "deniable.yaml"),
+    }
+    messages = {}
+    for what, options in wrong.items():
+        status, said = refused(run_rollup(*options, *PERIOD))
+        assert (status, past.asked) == (2, [])
+        messages[what] = said[said.index("Error: ") :]
+    pin_messages({what: partial(str, message) for what, message in messages.items()})
+
+
 def test_rollup_shows_an_interval_of_the_remainder(past: Past) -> None:
     """Like that of any value, since all are alike."""
     Path("deniable.yaml").write_text(WHOLE.replace(", other: false", "", 1))

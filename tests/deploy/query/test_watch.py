@@ -1,18 +1,27 @@
 """What `watch` shows: a table for people, every estimate for programs."""
 
+import asyncio
 import io
 import os
 import sys
+import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 from rich.console import Console
+from structlog.testing import capture_logs
 
 from deniable.aggregator.records.estimate import (
     ConditionalShares,
     EstimateRecord,
     IndependenceTest,
+    NumberDensity,
     NumberMean,
     NumberQuantile,
     Other,
@@ -20,17 +29,27 @@ from deniable.aggregator.records.estimate import (
     PairRecord,
     encode_estimate,
 )
+from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection import outage
+from deniable.cluster.reading import consumer
+from deniable.cluster.reading.partition_reader import KafkaRecord
+from deniable.config.file import load
+from deniable.deploy.query import watch
 from deniable.deploy.query.watch import (
     CAPTION,
     TABLE_FRAME,
     EveryEstimate,
     _print_line,
+    _shown,
     number_table_of,
     table_of,
     without_values,
 )
 from deniable.estimators.collection import Collection, GrowthRule
+from deniable.estimators.frequency.number import LEVELS
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.square_wave import SquareWave
+from tests.support.deploy.doctors import FILE
 from tests.support.deploy.estimates import record
 
 
@@ -160,15 +179,61 @@ def test_line_that_nobody_reads_ends_the_command_quietly(monkeypatch: pytest.Mon
         stdout.flush()
 
 
-def test_number_is_shown_by_its_mean_and_quantiles() -> None:
-    mean, quantiles = NumberMean(12.3456, 0.5, 11.5, 13.25), [NumberQuantile(0.5, 11.0, 10.0, 12.0)]
+def number_cells(found: EstimateRecord, rows: int) -> tuple[list[str], list[list[str]]]:
     output = io.StringIO()
-    found = record(["0", "10"], [0.4, 0.6], mean=mean, quantiles=quantiles)
-    Console(file=output, width=100).print(number_table_of(found, 180))
+    Console(file=output, width=100).print(number_table_of(found, rows, 180))
     lines = output.getvalue().splitlines()
+    return lines, [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+
+
+def test_number_is_shown_by_its_mean_quantiles_and_rows() -> None:
+    mean, quantiles = NumberMean(12.3456, 0.5, 11.5, 13.25), [NumberQuantile(0.5, 11.0, 10.0, 12.0)]
+    density = NumberDensity(0.0, 40.0, [0.2, 0.3, 0.05, 0.45])
+    figures = record(["0", "10", "20"], [0.2, 0.3, 0.5], mean=mean, quantiles=quantiles, density=density)
+    lines, rows = number_cells(figures, 3)
     assert lines[2].strip() == "old since 1970-01-01 00:03:00Z"
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "–" in line]
-    assert rows == [["mean", "12.346", "11.5 – 13.25"], ["quantile 0.5", "11", "10 – 12"]]
+    assert rows == [
+        ["mean", "12.346", "11.5 – 13.25", "", ""],
+        ["quantile 0.5", "11", "10 – 12", "", ""],
+        ["0 to 10", "20.00%", "18.00% – 22.00%", "", "2,400"],
+        ["10 to 20", "30.00%", "28.00% – 32.00%", "", "3,600"],
+        ["20 to 40", "50.00%", "48.00% – 52.00%", "", "6,000"],
+    ]
+    assert [row[0] for row in number_cells(figures, 2)[1][2:]] == ["10 to 20", "20 to 40", "… 1 more"]
+    older = msgspec.structs.replace(figures, density=None)
+    assert number_cells(older, 3)[1][-1][0] == "20 to …"
+
+
+def test_a_number_fits_a_small_terminal() -> None:
+    quantiles = [NumberQuantile(level, 1.0, 0.0, 2.0) for level in LEVELS]
+    mean, names = NumberMean(1.0, 0.5, 0.0, 2.0), [str(edge) for edge in range(32)]
+    figures = record(names, [1 / 32] * 32, mean=mean, quantiles=quantiles)
+    wave = SquareWave.from_epsilon(0.0, 32.0, 256, 4.0)
+    output = io.StringIO()
+    Console(file=output, width=100).print(_shown(figures, Collection("delay", wave), 24 - TABLE_FRAME, 180))
+    assert len(output.getvalue().splitlines()) == 24
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_once_shows_all_rows_of_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mean, rows = NumberMean(1.0, 0.5, 0.0, 2.0), [str(edge) for edge in range(16)]
+    figures = record(rows, [1 / 16] * 16, mean=mean)
+
+    async def records(*_: object) -> AsyncIterator[tuple[int, SimpleNamespace]]:
+        yield 0, SimpleNamespace(key=b"carrier/60", value=encode_estimate(figures))
+
+    path, terminal = tmp_path / "deniable.yaml", Terminal()
+    path.write_text(FILE.format(prefix=""), encoding="utf-8")
+    loaded = load(path, environment={})
+    monkeypatch.setattr(watch, "records_since", records)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    watch.print_newest(loaded, loaded.collection("carrier"))
+    assert "14 to 15" in terminal.getvalue()
+    assert " more" not in terminal.getvalue()
 
 
 def test_names_that_a_terminal_hides_are_quoted() -> None:
@@ -189,6 +254,13 @@ def test_a_list_that_lacks_strings_is_named_below_its_table() -> None:
     assert complete[-1].startswith("└")
 
 
+def test_counts_that_no_true_values_explain_are_named_below_either_table() -> None:
+    wrong = record(["0", "10"], [0.4, 0.6], mean=NumberMean(12, 0.5, 11, 13), diagnostics={"fit_p_value": 0})
+    for lines in (shown(wrong), number_cells(wrong, 2)[0]):
+        end = next(place for place, line in enumerate(lines) if line.startswith("└"))
+        assert "contradict the parameters (p < 1e-6)" in " ".join(" ".join(lines[end + 1 :]).split())
+
+
 def test_one_report_is_no_plural() -> None:
     assert shown(record(["AA"], [1.0], reports=1))[0].strip() == "carrier: 1 report, provisional"
 
@@ -201,3 +273,39 @@ def test_a_collection_without_values_says_what_to_do() -> None:
     )
     growing = without_values(replace(tree, growth=GrowthRule(5, 0.05)))
     assert growing.startswith("no text is listed now; what growing finds is listed from the next window")
+
+
+def test_an_outage_is_told_while_watching(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Consumer:
+        def __init__(self, **_: object) -> None:
+            self.start = self.stop = lambda: asyncio.sleep(0)
+            self.assign = self.seek = lambda *_: None
+            self._client = SimpleNamespace()
+            self.asked = 0
+
+        async def end_offsets(self, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
+            self.asked += 1
+            if self.asked == 2:
+                raise KafkaTimeoutError
+            return dict.fromkeys(sources, 0)
+
+        async def getmany(self, **_: int) -> dict[TopicPartition, list[KafkaRecord]]:
+            if len(lines) == 2 or time.monotonic() > deadline:
+                raise asyncio.CancelledError
+            await asyncio.sleep(0.001)
+            return {}
+
+    deadline = time.monotonic() + 10
+    path = tmp_path / "deniable.yaml"
+    path.write_text(FILE.format(prefix=""), encoding="utf-8")
+    loaded = load(path, environment={})
+    loaded = replace(loaded, connection=Cluster("127.0.0.1:9"))
+    monkeypatch.setattr(consumer, "AIOKafkaConsumer", Consumer)
+    monkeypatch.setattr(outage, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "end_with_the_reader", lambda: None)
+    with capture_logs() as lines, pytest.raises(asyncio.CancelledError):
+        asyncio.run(watch.watch_collection(loaded, loaded.collection("carrier")))
+    assert [each["event"] for each in lines] == [
+        "Kafka cannot be used; nothing new is shown until it can",
+        "Kafka can be used again",
+    ]

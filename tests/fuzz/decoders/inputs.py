@@ -69,7 +69,7 @@ def _read(data: bytes, choice: int, size: int, *, waits: bool) -> object:
     if layout == "csv" and collection.name == "several":
         return None  # refused before anything is read
     client = "c" if choice & 8 else None
-    reading = InputBatches(layout, "v", client, value_reader(collection, layout))
+    reading = InputBatches(layout, "v", client, value_reader(collection))
     place = Place()
     values, clients = [], []
     try:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.broker
 
 COLLECTION = """\
   - {name: search, mechanism: MECHANISM, candidates: [tea, coffee, milk], window_seconds: 2,
-     grace_seconds: 1, minimum_reports: 1000, budget: none, reports_per_window: 1}
+     grace_seconds: 10, minimum_reports: 1000, budget: none, reports_per_window: 1}
 """
 REPORTS = 40_000
 SETTLE_SECONDS = 120

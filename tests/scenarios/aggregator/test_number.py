@@ -11,7 +11,7 @@ from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
 from deniable.cluster.cluster import Cluster
 from deniable.config.file import Configuration
 from deniable.deploy.cluster.topics.setup import create
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from tests.chaos.processes.collection_setup import write
 from tests.chaos.processes.workers import Workers
@@ -63,7 +63,7 @@ def test_number_arrives_as_histogram_mean_and_quantiles(
     finally:
         workers.stop()
     assert record is not None
-    assert (record.mechanism, record.estimator, len(record.values)) == ("number", "ems", 256)
+    assert (record.mechanism, record.estimator, len(record.values)) == ("number", "ems", 32)
     assert sum(record.frequency) == pytest.approx(1)
     assert record.mean is not None
     assert record.mean.value == pytest.approx(numbers.mean(), abs=1.3)

@@ -11,7 +11,7 @@ from deniable.aggregator.records.estimate import EstimateRecord, decode_estimate
 from deniable.cluster.cluster import Cluster
 from deniable.config.file import Configuration
 from deniable.deploy.cluster.topics.setup import create
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from tests.chaos.processes.collection_setup import write
 from tests.chaos.processes.workers import Workers

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.broker
 
 COLLECTION = """\
   - {name: search, mechanism: prefix-tree, epsilon: 4.0, lengths: [2, 3, 4, 5, 6], candidates: [coffee],
-     window_seconds: 2, grace_seconds: 1, minimum_reports: 1000, budget: none, reports_per_window: 1}
+     window_seconds: 2, grace_seconds: 10, minimum_reports: 1000, budget: none, reports_per_window: 1}
 """
 REPORTS = 60_000
 SETTLE_SECONDS = 120

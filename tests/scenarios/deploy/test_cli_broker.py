@@ -149,6 +149,10 @@ def test_watch_ends_with_its_reader(broker: str, topic_prefix: str, tmp_path: Pa
         watching.stdout.close()
         assert watching.wait(120) == 0
         assert watching.stderr.read() == b""
+    once = deployment.run("watch", "carrier", "--once")
+    assert (once.returncode, json.loads(once.stdout)["window_start"]) == (0, 120)
+    none = deployment.run("watch", "place", "--once")
+    assert (none.returncode, none.stdout) == (1, "")
 
 
 def test_replay_finds_tampered_rows(deployment: Deployment) -> None:

@@ -32,10 +32,10 @@ CLIENTS = 600
 SETTLE_SECONDS = 120
 NUMBER = """\
   - {name: delay, mechanism: number, minimum: 0, maximum: 100, epsilon: 4.0, window_seconds: 3600,
-     grace_seconds: 1, budget: none}
+     grace_seconds: 10, budget: none}
 """
 PAIR = """\
-  - {name: carrier-origin, mechanism: k-rr-pair, epsilon: 4, window_seconds: 3600, grace_seconds: 1,
+  - {name: carrier-origin, mechanism: k-rr-pair, epsilon: 4, window_seconds: 3600, grace_seconds: 10,
      fields: [{name: carrier, values: [AA]}, {name: origin, values: [JFK]}], budget: none}
 """
 BUDGET = "{epsilon: 8, delta: 1e-6, period_seconds: 86400}"
@@ -114,7 +114,13 @@ def endpoints(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             r'budget_used_bound_ratio\{collection="carrier"\}',
             r'canary_chi_square\{collection="canary"\}',
         ]
-        assert wait_until(lambda: all(reported(scraped(worker), each) for each in shown), SETTLE_SECONDS)
+
+        def missing_samples() -> list[str]:
+            metrics = scraped(worker)
+            return [each for each in shown if not reported(metrics, each)]
+
+        has_all = wait_until(lambda: missing_samples() == [], SETTLE_SECONDS)
+        assert has_all, (missing_samples(), *map(made.output, ("worker.log", "producer.log", "canary.log")))
         acknowledged = f'result="acknowledged"}} {CLIENTS}.0'
         assert wait_until(lambda: acknowledged in scraped(producer), SETTLE_SECONDS)
         yield scraped(worker), scraped(producer)

@@ -47,7 +47,7 @@ def host(folder: Path, servers: str, prefix: str, url: str) -> Deployment:
     section = f"{{secret_file: ../secret, pack_seconds: 0.2, budget_store: {{url: '{url}'}}}}"
     text = file.read_text(encoding="utf-8").replace("{pack_seconds: 0.2}", section)
     # Reports that wait for the database are late by seconds.
-    text = text.replace("grace_seconds: 1,", "grace_seconds: 600,", 1)
+    text = text.replace("grace_seconds: 10,", "grace_seconds: 600,", 1)
     file.write_text(text.replace("budget: none", BUDGET, 1), encoding="utf-8")
     (folder / "lines.csv").write_text(LINES, encoding="utf-8")
     return made
@@ -58,10 +58,10 @@ def test_what_one_host_has_charged_the_other_refuses(hosts: tuple[Deployment, De
     doctor = first.doctor()
     assert "budget store    ok: it answers; the first producer will create its tables\n" in doctor.stdout
     ended = first.run(*PRODUCE)
-    assert (ended.returncode, ended.stderr.partition(" in ")[0]) == (0, "100 reports sent")
+    assert (ended.returncode, "\n100 reports sent in " in ended.stderr) == (0, True)
     ended = second.run(*PRODUCE)
     assert ended.returncode == 0
-    assert ended.stderr.startswith("0 reports sent in 0 packs"), ended.stderr
+    assert "\n0 reports sent in 0 packs" in ended.stderr
     assert REFUSED in ended.stderr
     packs = len(read(first.servers, f"{first.prefix}reports"))
     assert packs > 0

@@ -73,7 +73,7 @@ def test_values_and_clients_appear_nowhere(broker, topic_prefix, tmp_path, caplo
                     with pytest.raises(TypeError) as caught:
                         producer.record(name, wrong, CLIENT)
                     found[f"error of record {name} {type(wrong)}"] = str(caught.value).encode()
-                for wrong in ([VALUE, 7], {VALUE: 1}):
+                for wrong in ([{VALUE}], {VALUE: 1}):
                     with pytest.raises(TypeError) as caught:
                         producer.report(name, wrong, CLIENT)
                     found[f"error {name} {type(wrong)}"] = str(caught.value).encode()

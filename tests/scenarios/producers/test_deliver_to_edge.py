@@ -14,7 +14,7 @@ import pytest
 from deniable.config.file import load
 from deniable.producers.concurrency.timing import ProducerTiming
 from deniable.producers.errors import DeliveryError
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from tests.support.deployments import Deployment
 from tests.support.edge.edge_site import EdgeSite, edge_site, sender_of
@@ -105,7 +105,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from deniable.config.file import load
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 config = producer_config(load(Path(sys.argv[1]), environment={}), block_milliseconds=60_000)
 producer = Producer(replace(config, pack_reports=20))

@@ -14,7 +14,7 @@ from deniable.config.file import load
 from deniable.producers.budget.statement import Statements
 from deniable.producers.config import ProducerConfig
 from deniable.producers.errors import DeliveryError
-from deniable.producers.from_file import producer_config
+from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from deniable.protocol.secrets.secret import STORE_NAME
 from deniable.protocol.wire import decode

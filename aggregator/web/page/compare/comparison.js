@@ -7,6 +7,7 @@ import {
   chooseOthers, fillFields, fillPresets, parsePeriods, readFields, writePeriods,
 } from "./periods.js";
 import { requestComparison } from "./request.js";
+import { contradiction } from "../table.js";
 
 /**
  * `periods`: as asked, unix seconds; the fields show them in local time. `asked`: the text of the last question.
@@ -99,7 +100,8 @@ function summarize(record) {
   const { windows, reports, coverage } = record;
   const [first, second] = [0, 1].map((side) =>
     `${formatCount(reports[side], "report")} in ${formatCount(windows[side], "window")}${leftOut(coverage[side])}`);
-  return `${verdictOf(record)} First: ${first}. Second: ${second}.`;
+  const wrong = contradiction({ fit_p_value: Math.min(...record.fit_p_value) });
+  return `${wrong}${verdictOf(record)} First: ${first}. Second: ${second}.`;
 }
 
 function verdictOf(record) {

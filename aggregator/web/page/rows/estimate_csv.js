@@ -6,7 +6,7 @@ const OTHER = "(other)";
 const NAMES = [
   "collection", "window_start", "window_end", "value", "frequency", "low", "high", "std_error", "significant", "count",
   "is_other", "misfit_error", "unreliable", "low_all", "high_all", "unbiased", "reports", "final", "revision",
-  "mechanism", "estimator", "epsilon", "fingerprint", "discovered_at",
+  "mechanism", "estimator", "epsilon", "fingerprint", "discovered_at", "fit_p_value",
 ];
 
 /** Columns that some records lack. */
@@ -28,7 +28,7 @@ function rowOf(estimate, value, figures, discovered = null) {
   const { collection, window_start, window_end, reports, final, revision, mechanism, estimator, epsilon } = estimate;
   return [
     collection, iso(window_start), iso(window_end), value, ...figures, reports, final, revision, mechanism, estimator,
-    epsilon, estimate.fingerprint, discovered,
+    epsilon, estimate.fingerprint, discovered, estimate.diagnostics?.fit_p_value ?? null,
   ];
 }
 

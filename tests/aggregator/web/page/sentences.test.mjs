@@ -79,7 +79,7 @@ test("an empty list says what to do", () => {
 test("a question names what is counted", () => {
   const questions = [["k-rr", 1], ["k-rr-pair", 84], ["number", 240], ["prefix-tree", 9], ["rappor-k-hot", 3]];
   assert.deepEqual(questions.map((each) => questionOf(...each)), [
-    "Shares of 1 value", "Shares of 84 pairs of values", "Distribution of a number, in 240 steps", "Shares of texts",
+    "Shares of 1 value", "Shares of 84 pairs of values", "Distribution of a number, in 240 rows", "Shares of texts",
     "Shares of reports that have each of 3 values",
   ]);
 });

@@ -38,7 +38,7 @@ def throttled_seconds(broker: SecuredBroker, user: str, caplog: pytest.LogCaptur
     return sum(int(each[1]) for each in shown if each) / 1000
 
 
-@pytest.mark.all
+@pytest.mark.nightly
 def test_who_sends_more_is_slowed_down_and_loses_nothing(
     secured_broker: SecuredBroker, user: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,7 @@
 """Lines to values: each line is a report or counted as skipped, and no message shows what was in it."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -24,14 +25,12 @@ CANARY = "canary-7391"
 Read = tuple[list[Value], list[str] | None]
 
 
-def csv(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> InputBatches:
-    reader = input_values.written_integer if integers else input_values.text
-    return InputBatches("csv", "value", clients, reader, strict)
+def csv(clients: str | None = None, *, strict: bool = False) -> InputBatches:
+    return InputBatches("csv", "value", clients, input_values.one, strict)
 
 
-def jsonl(clients: str | None = None, *, integers: bool = False, strict: bool = False) -> InputBatches:
-    reader = input_values.integer if integers else input_values.text
-    return InputBatches("jsonl", "value", clients, reader, strict)
+def jsonl(clients: str | None = None, *, strict: bool = False) -> InputBatches:
+    return InputBatches("jsonl", "value", clients, input_values.one, strict)
 
 
 def read(feed: InputBatches, *given: str | bytes | None) -> Read:
@@ -51,13 +50,13 @@ def test_csv_columns_are_found_by_name() -> None:
 
 
 def test_pairs_are_read_from_two_columns_or_fields() -> None:
-    feed = InputBatches("csv", "from", None, input_values.text_pair, second_field="to")
+    feed = InputBatches("csv", "from", None, input_values.pair, second_field="to")
     assert read(feed, "to,x,from\nJFK,1,AA\n,2,\n") == ([("AA", "JFK"), ("", "")], None)
     assert (feed.used, feed.skipped) == (2, 0)
     assert feed.options == "--field from, --second-field to"
-    feed = InputBatches("jsonl", "from", None, input_values.text_pair, second_field="to")
+    feed = InputBatches("jsonl", "from", None, input_values.pair, second_field="to")
     lines = '{"from": "AA", "to": 7}\n{"from": "AA"}\n{"to": null, "from": [1]}\n'
-    assert read(feed, lines) == ([("AA", "7"), ("AA", "null"), ("[1]", "null")], None)
+    assert read(feed, lines) == ([("AA", 7), ("AA", None), ("[1]", None)], None)
 
 
 def test_csv_roundtrips() -> None:
@@ -92,8 +91,8 @@ def test_a_row_of_another_number_of_cells_stops_the_run(pin_messages: PinMessage
 
 
 def test_report_is_sent_for_any_text() -> None:
-    feed = csv(integers=True)
-    assert read(feed, "value\n3\n-4\nabc\n1e3\n" + "9" * 5000 + "\n") == ([3, -4, -1, -1, -1], None)
+    feed, values = csv(), ["3", "-4", "abc", "1e3", "9" * 5000]
+    assert read(feed, "\n".join(["value", *values])) == (values, None)
     assert feed.skipped == 0
 
 
@@ -155,7 +154,7 @@ def test_json_lines_are_objects_with_the_right_types() -> None:
         '{"who": "x", "value": "é\\n"}',
     ]
     assert read(jsonl("who"), "\n".join(lines)) == (["AA", "", "é\n"], ["ann", "ben", "x"])
-    assert read(jsonl(integers=True), '{"value": 3}\n{"value": -99999999999999999999}') == (
+    assert read(jsonl(), '{"value": 3}\n{"value": -99999999999999999999}') == (
         [3, -99999999999999999999],
         None,
     )
@@ -173,30 +172,29 @@ def test_no_depth_of_nesting_stops_a_run() -> None:
 @pytest.mark.parametrize(
     ("written", "value"),
     [
-        (rb'"\x41"', "null"),
+        (rb'"\x41"', None),
         (b'"a\tb\rc"', "a\tb\rc"),
-        (b'"say "hi""', "null"),
+        (b'"say "hi""', None),
         (b'"\xff"', "\ufffd"),
         (b'"\\ud800"', "\ud800"),
         (b'"a,\\"}{b"', 'a,"}{b'),
-        (b"[" * 3_000 + b"]" * 3_000, "null"),
-        (b"[1, }", "null"),
-        (b"1e400", "Infinity"),
-        (b"NaN", "NaN"),
-        (b"nothing", "null"),
-        (b"", "null"),
-        (b"9" * 5_000, "Infinity"),
+        (b"[" * 3_000 + b"]" * 3_000, None),
+        (b"[1, }", None),
+        (b"1e400", math.inf),
+        (b"nothing", None),
+        (b"", None),
+        (b"9" * 5_000, math.inf),
         (b'"' + b"x" * (1 << 20) + b'"', "x" * (1 << 20)),
     ],
 )
 def test_whatever_a_json_value_is_its_line_is_used(
-    written: bytes, value: str, capsys: pytest.CaptureFixture[str]
+    written: bytes, value: Value, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = b'{"n": 5, "value": ' + written + b', "who": "ann"}\n'
     assert read(jsonl("who"), line) == ([value], ["ann"])
-    others = InputBatches("jsonl", "n", "who", input_values.integer)
+    others = InputBatches("jsonl", "n", "who", input_values.one)
     assert read(others, line) == ([5], ["ann"])
-    assert read(jsonl("who"), b'{"who": "ann"}\n') == (["null"], ["ann"])
+    assert read(jsonl("who"), b'{"who": "ann"}\n') == ([None], ["ann"])
     assert capsys.readouterr().err == ""
 
 
@@ -226,7 +224,8 @@ def test_an_object_that_cannot_be_divided_stops_the_run(line: bytes) -> None:
         (b"[1]", NO_OBJECT),
         (b"null", NO_OBJECT),
         (b'{"value": "AA"}', NO_CLIENT),
-        (b'{"value": "AA", "who": 7}', NO_CLIENT),
+        (b'{"value": "AA", "who": 7.5}', NO_CLIENT),
+        (b'{"value": "AA", "who": true}', NO_CLIENT),
         (b'{"value": "AA", "who": ""}', NO_CLIENT),
         (rb'{"value": "AA", "who": "\x"}', NO_CLIENT),
     ],
@@ -260,6 +259,9 @@ def test_messages_of_headers(pin_messages: PinMessages) -> None:
         "a JSON object": f'{{"value": "{CANARY}", "x": 1}}\n',
         "a JSON object without spaces": '{"value":1}\n',
         "a name that is near": "Value \nx\n",
+        "semicolons": "value;x\nAA;1\n",
+        "tabs": '"x"\t"value"\n1\tAA\n',
+        "semicolons without the column": f"{CANARY};AA\n",
         "a carriage return": "values,x\rvalue,y\n",
         "no line": "",
         "a column twice": f"value,x,value\n{CANARY},1,2\n",
@@ -274,6 +276,48 @@ def test_messages_of_headers(pin_messages: PinMessages) -> None:
         {what: partial(read, csv(), text) for what, text in texts.items()}
         | {"no column of clients": partial(read, csv("client"), "value\nAA\n")}
     )
+
+
+def test_control_characters_of_an_option_are_escaped(pin_messages: PinMessages) -> None:
+    feed = InputBatches("csv", "a\x1b[2Jb", None, input_values.one)
+    pin_messages({"an escape in --field": partial(read, feed, "x\n1\n")})
+
+
+def test_a_delimiter_may_be_another_character() -> None:
+    feed = InputBatches("csv", "value", "who", input_values.one, delimiter=";")
+    assert read(feed, 'value;who\n1,5;ann\n"a;b";ben\n"x"y;cid\n') == (
+        ["1,5", "a;b", "xy"],
+        ["ann", "ben", "cid"],
+    )
+
+
+@pytest.mark.parametrize("name", ["user.plan", "plan"])
+def test_a_dotted_path_leads_into_objects(name: str) -> None:
+    """A field whose name has the dot wins; what is not there is missing."""
+    feed = InputBatches("jsonl", name, "who.id", input_values.one, time_field="at.s", second_field="x.y.z")
+    feed.read_value = input_values.pair
+    lines = [
+        {"user": {"plan": "free"}, "plan": "free", "who": {"id": "ann"}, "at": {"s": 10**9}}
+        | {"x": {"y": {"z": 1}}},
+        {"user.plan": "team", "user": {"plan": "x"}, "plan": "team", "who": {"id": 7}, "at": {"s": 10**9}},
+        {"user": "x", "who.id": "ben", "who": {"id": "x"}, "x": {"y": []}, "at.s": 10**9},
+        {"user": {"plan": "x"}, "who": "ann", "at": {"s": 10**9}},
+    ]
+    (batch,) = feed.batches(Pieces([json.dumps(line).encode() + b"\n" for line in lines]), Place())
+    assert batch.values == [("free", 1), ("team", None), (None, None)]
+    assert (batch.clients, batch.times) == (["ann", "7", "ben"], [10**9] * 3)
+    assert feed.skipped == 1
+
+
+@pytest.mark.parametrize(("written", "client"), [("7", "7"), ("7.0", "7"), ('"7.0"', "7")])
+def test_an_integer_id_of_a_client_is_its_decimal_text(written: str, client: str) -> None:
+    assert read(jsonl("who"), f'{{"value": "AA", "who": {written}}}\n') == (["AA"], [client])
+
+
+def test_the_first_batch_may_be_smaller() -> None:
+    feed = replace(csv(), first_lines=2, batch_lines=3)
+    batches = feed.batches(Pieces([b"value\n" + b"AA\n" * 7]), Place())
+    assert [len(batch.values) for batch in batches] == [2, 3, 2]
 
 
 def test_an_input_without_lines_is_not_an_error() -> None:
@@ -322,25 +366,26 @@ def test_strict_feed_sends_what_precedes_a_bad_line(pin_messages: PinMessages) -
 @pytest.mark.parametrize("layout", ["csv", "jsonl"])
 def test_times_of_events_come_from_their_field(layout: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A line without a usable time is skipped, and its content is not shown."""
-    feed = InputBatches(layout, "value", None, input_values.text, time_field="when")
-    rows = [("AA", "60"), ("B6", "1970-01-01T00:02:00Z"), ("9E", CANARY), ("DL", "61.5")]
+    feed = InputBatches(layout, "value", None, input_values.one, time_field="when")
+    rows = [("AA", "1767225633"), ("B6", "20260101"), ("9E", CANARY), *[("DL", "1767225633250")] * 2]
     lines = {
         "csv": "when,value\n" + "".join(f"{when},{value}\n" for value, when in rows),
         "jsonl": "".join(json.dumps({"value": value, "when": when}) + "\n" for value, when in rows),
     }
     (batch,) = feed.batches(Pieces([lines[layout].encode()]), Place())
-    assert batch.values == ["AA", "B6", "DL"]
-    assert batch.times == [60.0, 120.0, 61.5]
+    assert batch.values == ["AA", "B6", "DL", "DL"]
+    assert batch.times == [1_767_225_633, 1_767_225_600, *[1_767_225_633.25] * 2]
     assert feed.skipped == 1
     output = capsys.readouterr()
     assert WRONG_TIME in output.err
+    assert output.err.count("13 digits are read as milliseconds") == 1
     assert CANARY not in output.err
 
 
 @pytest.mark.parametrize("layout", ["csv", "jsonl"])
 def test_another_encoding_is_seen_at_the_start_alone(layout: str) -> None:
     """Its first bytes may come one by one; in a later line they are of a value, which must not decide."""
-    feed = InputBatches(layout, "value", None, input_values.text)
+    feed = InputBatches(layout, "value", None, input_values.one)
     head = "value\n" if layout == "csv" else '{"value": "AA"}\n'
     for data in (("\ufeff" + head).encode("utf-16-le"), ("\ufeff" + head).encode("utf-32-be")):
         with pytest.raises(FeedError, match=r"^the input begins with the byte order mark of UTF-(16|32); "):
@@ -353,7 +398,7 @@ def test_another_encoding_is_seen_at_the_start_alone(layout: str) -> None:
 
 def test_a_resumed_run_looks_for_no_encoding() -> None:
     """Where it begins is a later line, and skipped like any that is no object."""
-    place, feed = Place(), InputBatches("jsonl", "value", None, input_values.text)
+    place, feed = Place(), InputBatches("jsonl", "value", None, input_values.one)
     place.advance(b"{}\n", is_reported=True)
     assert list(feed.batches(Pieces([b"\xff\xfe\n"]), place)) == []
     assert feed.skipped == 1
@@ -363,7 +408,7 @@ def test_an_open_quote_is_named_once_and_only_after_a_while(capsys: pytest.Captu
     """A record that its writer completes soon is not named; each that waits longer is, without its text."""
     for seconds, lines in ((3600.0, []), (0.0, [2, 4])):
         feed = InputBatches(
-            "csv", "value", None, input_values.text, timing=RunTiming(batch=9, open_quote=seconds)
+            "csv", "value", None, input_values.one, timing=RunTiming(batch=9, open_quote=seconds)
         )
         pieces = ["value,x\n", f'"{CANARY}\n', None, None, '",1\n', None, f'"{CANARY}\n', None, '",2\n']
         values, _ = read(feed, *pieces)

@@ -15,7 +15,7 @@ from deniable.deploy.produce.input.csv_records import BROKEN_QUOTES
 from deniable.deploy.produce.input.lines import too_long
 from deniable.deploy.produce.input.resume import Place, ResumePoints
 from deniable.deploy.produce.input.source import CHUNK_BYTES, InputFile, LineError
-from deniable.deploy.produce.input.values import text
+from deniable.deploy.produce.input.values import one
 from deniable.producers.storage.input_progress import InputProgress, set_progress
 from deniable.producers.storage.store import Store
 from deniable.protocol.secrets.secret import Secret
@@ -34,7 +34,7 @@ def _lines_of_a_mebibyte(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def feed_of(layout: str, *, strict: bool = False) -> InputBatches:
-    return InputBatches(layout, "v", None, text, strict)
+    return InputBatches(layout, "v", None, one, strict)
 
 
 def written(layout: str, *values: str) -> bytes:
@@ -213,7 +213,7 @@ def test_the_end_of_a_file_is_its_end(resuming: Resuming) -> None:
     """What is written once a run has taken the last line, which lacks its end, is left to the next."""
     layout = resuming.layout
     resuming.append(written(layout, "AA", "B6").removesuffix(b"\n"))
-    feed = InputBatches(layout, "v", None, text, batch_lines=1)
+    feed = InputBatches(layout, "v", None, one, batch_lines=1)
     progress = ResumePoints(resuming.path.parent, SECRET, "carrier", "v", resuming.path)
     with resuming.path.open("rb") as stream:
         file = InputFile(resuming.path, stream.fileno(), follow=False)

@@ -10,7 +10,7 @@ import pytest
 from deniable.deploy.produce.input.batches import InputBatches
 from deniable.deploy.produce.input.resume import FilePlace, ResumePoints
 from deniable.deploy.produce.input.source import InputFile
-from deniable.deploy.produce.input.values import text
+from deniable.deploy.produce.input.values import one
 from deniable.producers.storage.input_progress import get_progress, set_progress
 from deniable.producers.storage.store import Store
 from deniable.protocol.secrets.secret import STORE_NAME, Secret
@@ -43,7 +43,7 @@ def interrupt(path: Path, records: int, layout: str = "csv") -> None:
     progress = progress_of(path)
     with opened(path) as file, closing(Store(path.parent / "data")) as store:
         place = progress.start(file)
-        for record in islice(InputBatches(layout, FIELD, None, text)._records(file, place), records):
+        for record in islice(InputBatches(layout, FIELD, None, one)._records(file, place), records):
             assert record is not None
             place.advance(b"".join(record.lines), is_reported=True)
         with store.transaction():
@@ -55,7 +55,7 @@ def resume(path: Path, progress: ResumePoints | None = None) -> list[str]:
     with opened(path) as file:
         place = (progress or progress_of(path)).find(file)
         values = []
-        for batch in InputBatches("csv", FIELD, None, text).batches(file, place):
+        for batch in InputBatches("csv", FIELD, None, one).batches(file, place):
             values += [str(value) for value in batch.values]
             assert batch.progress is not None
             assert batch.progress.bytes_done == path.stat().st_size
@@ -92,7 +92,7 @@ def test_progress_is_kept_behind_whole_records(path: Path) -> None:
     with opened(path) as file:
         place = progress_of(path).start(file)
         lines = []
-        for record in InputBatches("csv", FIELD, None, text)._records(file, place):
+        for record in InputBatches("csv", FIELD, None, one)._records(file, place):
             assert record is not None
             place.advance(b"".join(record.lines), is_reported=True)
             lines.append((place.lines, place.records, place.bytes_done))
@@ -105,7 +105,7 @@ def test_json_lines_are_resumed_too(path: Path) -> None:
     interrupt(path, 2, "jsonl")
     with opened(path) as file:
         place = progress_of(path).find(file)
-        (batch,) = InputBatches("jsonl", "a", None, text).batches(file, place)
+        (batch,) = InputBatches("jsonl", "a", None, one).batches(file, place)
     assert batch.values == ["z"]
 
 

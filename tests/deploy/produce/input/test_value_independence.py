@@ -26,7 +26,7 @@ from tests.support.producers.recording.any_values import COLLECTIONS, TEXTS, ran
 
 LINES = 4
 CLIENTS = ["ann", "ben", "", "ann"]  # the third line is skipped
-TIMES = [0, 60.5, 3600, 1e9]
+TIMES = [0, 100_000_060.5, 1_000_003_600, 1e9]
 LONG = "x" * 1_100_000
 
 # Derandomized, so a failure is no chance. That a listed kind of value leaves its line out, or alters another
@@ -93,7 +93,7 @@ def outcome(name: str, layout: str, data: bytes, *, sizes: list[int], clients: b
     """What leaves of an input, and what is said; of a broken line its number."""
     collection = COLLECTIONS[name]
     second = "w" if takes_two(collection) else None
-    client, reader = "c" if clients else None, value_reader(collection, layout)
+    client, reader = "c" if clients else None, value_reader(collection)
     feed = InputBatches(layout, "v", client, reader, time_field="t", second_field=second)
     left: list[object] = []
     source, place, stopped = randomization(), Place(), None
@@ -187,6 +187,6 @@ def test_csv_of_a_library_is_read_as_it_was_written() -> None:
     values = ["a,b", 'a"b', '"', "a\nb", "a\rb", "a\r\nb", "", " a ", "\0", "é"]
     text = io.StringIO(newline="")
     csv.writer(text).writerows([["v", "c"], *([value, "ann"] for value in values)])
-    feed = InputBatches("csv", "v", "c", value_reader(COLLECTIONS["listed"], "csv"))
+    feed = InputBatches("csv", "v", "c", value_reader(COLLECTIONS["listed"]))
     (batch,) = feed.batches(Pieces([text.getvalue().encode()]), Place())
     assert batch.values == values

@@ -29,11 +29,12 @@ def test_worker_losing_read_permission_reports_it(
     def require(*_: Any) -> None:
         raise TopicSetupError("User:a may not Read topic d-reports")
 
-    stub = SimpleNamespace(start=lambda: None, check=lambda: None)
+    stub = SimpleNamespace(start=lambda: None, check=lambda: None, withdraw=lambda: None)
     monkeypatch.setattr(aggregate_command, "run_worker", ends)
     monkeypatch.setattr(aggregate_command, "deployment_of", lambda _: SimpleNamespace(collections={}))
     monkeypatch.setattr(aggregate_command, "LogWatch", lambda _: stub)
     monkeypatch.setattr(aggregate_command, "PrivacyWatch", lambda *_: stub)
+    monkeypatch.setattr(aggregate_command, "Reload", lambda *_: stub)
     monkeypatch.setattr(aggregate_command.threading, "excepthook", None)
     monkeypatch.setattr(aggregate_command.topic_setup, "require", require)
     file = tmp_path / "deniable.yaml"

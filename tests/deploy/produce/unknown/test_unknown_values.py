@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deniable.deploy.produce.input.source import FeedError
-from deniable.deploy.produce.unknown_values import UnknownValues, unknown_in
+from deniable.deploy.produce.unknown.unknown_values import UnknownValues, unknown_in
 from deniable.estimators.collection import Collection, Field, pair_labels
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR

@@ -4,14 +4,17 @@ The words depend on true values. So they are shown only at the terminal of whoev
 logged, exported or sent; `--strict` alone makes what is sent depend on them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import click
 
+from deniable.deploy.cli.input_text import printable
 from deniable.deploy.produce.input.source import FeedError
-from deniable.deploy.produce.input.values import Value
-from deniable.estimators.collection import Collection
+from deniable.deploy.produce.input.values import Value, takes_several
+from deniable.estimators.collection import ANY_TEXT, Collection
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.protocol.notation import UNKNOWN, ListedTexts, integer_of, number_of, text_of
 
 #: Least share of unknown values for each word.
 WORDS = ((0.5, "most"), (0.05, "many"), (0.0, "a few (less than 5 %)"))
@@ -39,9 +42,7 @@ class UnknownValues:
         is_strict: bool,
     ) -> None:
         self._collection = collection
-        self._options = [f"--field {field}"]
-        if second_field is not None:
-            self._options.append(f"--second-field {second_field}")
+        self._options = value_options(field, second_field)
         self._is_shown = is_shown and is_listed(collection)
         self._is_strict = is_strict
         self._values = 0
@@ -70,7 +71,7 @@ class UnknownValues:
         verb = "is" if len(doubtful) == 1 else "are"
         warning = f"most of the first values are {unlisted}; {verb} {' and '.join(doubtful)} right?"
         if self._is_strict:
-            raise FeedError(f"{warning} This run sent nothing")
+            raise FeedError(f"{warning} Nothing of the input was used")
         click.echo(f"warning: {warning} {consequence}", err=True)
 
     def _doubtful_options(self, values: Sequence[Value]) -> list[str]:
@@ -78,10 +79,10 @@ class UnknownValues:
         fields = self._collection.fields
         if not (fields and self._is_shown):
             return self._options
-        listed = [set(each.values) for each in fields]
+        listed = [listed_by(each.values) for each in fields]
         unknown = [
-            sum(not (isinstance(value, tuple) and value[place] in texts) for value in values)
-            for place, texts in enumerate(listed)
+            sum(not (isinstance(value, tuple) and is_in(value[place])) for value in values)
+            for place, is_in in enumerate(listed)
         ]
         doubtful = [
             option for option, count in zip(self._options, unknown, strict=True) if 2 * count >= len(values)
@@ -99,34 +100,42 @@ class UnknownValues:
         return f"values that {self._collection.name} does not list: {word}"
 
 
+def value_options(field: str, second_field: str | None) -> list[str]:
+    """Return the options that name the fields of values, as given."""
+    named = {"--field": field, "--second-field": second_field}
+    return [f"{option} {printable(name)}" for option, name in named.items() if name is not None]
+
+
 def is_listed(collection: Collection) -> bool:
     """Whether the collection has a list or range of values; Bloom RAPPOR and local hashing take any text."""
-    return (
-        bool(collection.values) or collection.takes_integers or isinstance(collection.mechanism, SquareWave)
-    )
+    return not isinstance(collection.mechanism, ANY_TEXT)
+
+
+def known_by(collection: Collection) -> Callable[[Any], bool]:
+    """Return the function that says whether a listed collection knows a value, and all its parts."""
+    mechanism = collection.mechanism
+    if isinstance(mechanism, SquareWave):
+        return lambda value: mechanism.minimum <= number_of(value) <= mechanism.maximum
+    if collection.takes_integers:
+        return lambda value: 0 <= integer_of(value) < collection.entries
+    if collection.fields:
+        fields = [listed_by(each.values) for each in collection.fields]
+        return lambda value: all(is_in(part) for is_in, part in zip(fields, value, strict=True))
+    is_in = listed_by(collection.values)
+    if takes_several(collection):
+        return lambda value: all(map(is_in, value))
+    return is_in
+
+
+def listed_by(values: Iterable[str]) -> Callable[[object], bool]:
+    """Return the function that says whether a value means one of these."""
+    listed = ListedTexts(values)
+    return lambda value: listed.find(text_of(value)) != UNKNOWN
 
 
 def unknown_in(collection: Collection, values: Iterable[Value]) -> int:
-    """Return how many values the collection does not list, or of which it does not list every text."""
+    """Return how many values the collection does not list, or of which it does not list every part."""
     if not is_listed(collection):
         return 0
-    if collection.fields:
-        fields = [set(each.values) for each in collection.fields]
-        return sum(not _is_known_pair(value, fields) for value in values)
-    mechanism, listed = collection.mechanism, set(collection.values)
-    if isinstance(mechanism, SquareWave):
-        low, high = mechanism.minimum, mechanism.maximum
-        return sum(not (isinstance(value, int | float) and low <= value <= high) for value in values)
-    return sum(not _is_known(value, listed, collection.entries) for value in values)
-
-
-def _is_known_pair(value: Value, fields: Sequence[set[str]]) -> bool:
-    return isinstance(value, tuple) and all(
-        text in listed for text, listed in zip(value, fields, strict=True)
-    )
-
-
-def _is_known(value: Value, listed: set[str], entries: int) -> bool:
-    if isinstance(value, int | float):
-        return 0 <= value < entries
-    return all(text in listed for text in ([value] if isinstance(value, str) else value))
+    is_known = known_by(collection)
+    return sum(not is_known(value) for value in values)
