@@ -1,7 +1,6 @@
 """The configurations of docs/connect.md bring a worker's estimates where it says, on the real programs."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from urllib.request import urlopen
@@ -11,27 +10,20 @@ import pytest
 import deniable
 from deniable.deploy.broker.child_processes import last_lines
 from tests.analysis.conftest import newest_finals
-from tests.support.aggregator.kafka_connect import connect_jars, connecting
+from tests.support.aggregator.kafka_connect import connect_jars, connecting, properties, samples
 from tests.support.deployments import Deployment
 from tests.support.needed import tool
-from tests.support.paths import REPOSITORY
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.all, pytest.mark.timeout(900)]
 
-TEXT = (REPOSITORY / "docs" / "connect.md").read_text(encoding="utf-8")
 GOJQ = "github.com/itchyny/gojq/cmd/gojq@v0.12.17"
 
 
-def samples(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
-
-
-def properties(text: str, deployment: Deployment) -> dict[str, str]:
-    """The properties of the page, with the test's broker, topics and folder."""
+def of_test(text: str, deployment: Deployment) -> dict[str, str]:
+    """Properties of the page, with the test's broker, topics and folder."""
     text = text.replace("127.0.0.1:9092", deployment.servers).replace("=deniable-", f"={deployment.prefix}")
-    text = text.replace("/var/lib/connect", str(deployment.folder))
-    return dict(line.split("=", 1) for line in text.splitlines())
+    return properties(text.replace("/var/lib/connect", str(deployment.folder)))
 
 
 @pytest.mark.nightly
@@ -39,7 +31,7 @@ def test_connect_writes_estimates_that_are_read_as_from_the_topic(
     counted: Deployment, tmp_path: Path
 ) -> None:
     connect_jars()
-    worker, connector = (properties(each, counted) for each in samples("properties"))
+    worker, connector = (of_test(each, counted) for each in samples("properties")[:2])
     lines = Path(connector["file"])
     newest = {name: [*newest_finals(counted, name).values()][-1] for name in ("carrier", "place")}
     with connecting(tmp_path, worker, connector) as log:

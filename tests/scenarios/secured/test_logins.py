@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.probe import RefusedError, UnreachableError, probe
 from deniable.cluster.permissions.roles import Role
+from deniable.deploy.cluster.permissions import acls as acl_setup
 from tests.scenarios.secured.test_rotation import Traffic
+from tests.support.aggregator.kafka_connect import PAGE, connect_jars, connecting, properties, samples
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment, by_password
 from tests.support.brokers.secured.identity_provider import (
@@ -22,13 +24,12 @@ from tests.support.brokers.secured.identity_provider import (
     broker_settings,
     java_options,
 )
-from tests.support.brokers.secured.whole_path import count_reports
-from tests.support.edge.edge_site import EdgeSite
+from tests.support.brokers.secured.whole_path import ROLES, count_reports
 from tests.support.messages import PinMessages
-from tests.support.processes import new_port, wait_until
+from tests.support.processes import wait_until
 
+FUNCTIONS = "tests.support.brokers.secured.identity_provider"
 pytestmark = [pytest.mark.broker, pytest.mark.all]
-ROLES = (Role.PRODUCER, Role.AGGREGATOR, Role.READER)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
@@ -90,17 +91,25 @@ def of_endpoint(
     )
 
 
-def test_reports_are_counted_by_tokens_of_an_endpoint(
+def test_reports_are_counted_by_tokens(
     token_broker: SecuredBroker, provider: IdentityProvider, tmp_path: Path, topic_prefix: str
 ) -> None:
-    """Tokens live for 6 s, so all clients log in again while they work."""
+    """Those of the endpoint live for 6 s, so its clients log in again while they work."""
     by_role = {}
     for role in ROLES:
         folder = tmp_path / role.value
         folder.mkdir()
-        (folder / "secret").write_text(provider.client_secret)
         user = f"{topic_prefix}{role.value}"
-        by_role[role] = of_endpoint(token_broker, provider, folder, topic_prefix, user)
+        (folder / "secret").write_text(provider.client_secret)
+        (folder / "given").write_text(provider.token(user))
+        if role is Role.AGGREGATOR:
+            by_role[role] = of_token(token_broker, folder, topic_prefix, user, token_file="given")
+        elif role is Role.READER:
+            by_role[role] = of_token(
+                token_broker, folder, topic_prefix, user, token_provider=f"{FUNCTIONS}:token_of_folder"
+            )
+        else:
+            by_role[role] = of_endpoint(token_broker, provider, folder, topic_prefix, user)
     admin = tmp_path / "admin"
     admin.mkdir()
     by_password(token_broker, admin, topic_prefix).create_topics()
@@ -257,17 +266,47 @@ def test_a_provider_that_is_away_is_waited_for(
     assert "Traceback" not in deployment.output("worker.log")
 
 
-def test_an_edge_and_a_relay_log_in_by_token(
-    token_broker: SecuredBroker, provider: IdentityProvider, tmp_path: Path, topic_prefix: str
+@pytest.mark.nightly
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"])
+def test_kafka_connect_reads_with_the_properties_of_the_page(
+    request: pytest.FixtureRequest,
+    provider: IdentityProvider,
+    tmp_path: Path,
+    topic_prefix: str,
+    mechanism: str,
 ) -> None:
-    """An edge is ready once it appends to what a relay has begun."""
-    (tmp_path / "secret").write_text(provider.client_secret)
-    deployment = of_endpoint(token_broker, provider, tmp_path, topic_prefix, "admin")
-    file = deployment.folder / "deniable.yaml"
-    file.write_text(f"edge: {{}}\n{file.read_text()}")
-    deployment.create_topics()
-    with deployment.running("relay.log", "relay"), EdgeSite(deployment, new_port()).running():
-        pass
-    logs = deployment.output("relay.log") + deployment.output("edge.log")
-    assert "Traceback" not in logs
-    assert "eyJ" not in logs
+    """As a reader with no other permissions."""
+    connect_jars()
+    is_by_token = mechanism == "OAUTHBEARER"
+    broker = request.getfixturevalue("token_broker" if is_by_token else "secured_broker")
+    admin = by_password(broker, tmp_path, topic_prefix)
+    admin.create_topics()
+    user = "plain-reader" if mechanism == "PLAIN" else f"{topic_prefix}reader"
+    if mechanism == "SCRAM-SHA-512":
+        broker.add_user(user)
+    secret = provider.client_secret if is_by_token else broker.sasl_settings(user)["sasl_plain_password"]
+    with KafkaAdminClient(**broker.admin_settings()) as client:
+        acl_setup.allow(client, admin.topics, {Role.READER: [user]})
+    general, connector, login = map(properties, samples("properties"))
+    login["sasl.mechanism"] = mechanism
+    login["ssl.truststore.location"] = str(broker.authority.certificate_file)
+    rows = [re.split(r" *\| *", line) for line in PAGE.splitlines()]
+    (module,) = (row[2].split("`")[1] for row in rows if len(row) > 3 and mechanism in row[1])
+    names = ("clientId", "clientSecret") if is_by_token else ("username", "password")
+    login["sasl.jaas.config"] = f'{module} required {names[0]}="{user}" {names[1]}="{secret}";'
+    if is_by_token:
+        (besides,) = (row[3].split("`")[1::2] for row in rows if len(row) > 3 and mechanism in row[1])
+        texts = [each.replace("ENDPOINT", provider.token_endpoint) for each in besides]
+        login |= properties("\n".join(texts[:2]))
+        options = [texts[2].removeprefix("KAFKA_OPTS=")]
+    servers = broker.sasl_servers if mechanism.startswith("SCRAM") else broker.plain_servers
+    general |= {"bootstrap.servers": servers} | login
+    general |= {f"consumer.{each}": value for each, value in login.items()}
+    connector["topics"] = admin.topics.estimates
+    connector["consumer.override.group.id"] = f"{topic_prefix}reader-connect"
+    connector["file"] = str(tmp_path / "estimates.jsonl")
+    with KafkaProducer(**admin.cluster.client_settings()) as kafka:
+        kafka.send(admin.topics.estimates, b'{"final": true}').get(10)
+    with connecting(tmp_path, general, connector, options if is_by_token else ()) as log:
+        file = Path(connector["file"])
+        assert wait_until(lambda: file.exists() and "final" in file.read_text(), 120), log.read_text()

@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -11,6 +11,7 @@ from deniable.deploy.broker.child_processes import last_lines, spawn, stop
 from deniable.deploy.broker.jars import POM, find_java
 from deniable.deploy.broker.locked_folder import cache_folder, lock
 from tests.support.needed import tool
+from tests.support.paths import REPOSITORY
 from tests.support.processes import new_port, wait_until
 
 FETCH_SECONDS, START_SECONDS = 600, 120
@@ -18,7 +19,18 @@ DEPENDENCY = (
     "<dependency><groupId>org.apache.kafka</groupId><artifactId>{name}</artifactId>"
     "<version>{version}</version></dependency>"
 )
+PAGE = (REPOSITORY / "docs" / "connect.md").read_text(encoding="utf-8")
 MAIN = "org.apache.kafka.connect.cli.ConnectStandalone"
+
+
+def samples(language: str) -> list[str]:
+    """Return the blocks of a language in docs/connect.md."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def properties(text: str) -> dict[str, str]:
+    """Return the properties of a file's text."""
+    return dict(line.split("=", 1) for line in text.splitlines())
 
 
 def connect_jars() -> Path:
@@ -49,13 +61,16 @@ def connect_jars() -> Path:
 
 
 @contextmanager
-def connecting(folder: Path, worker: Mapping[str, str], connector: Mapping[str, str]) -> Iterator[Path]:
+def connecting(
+    folder: Path, worker: Mapping[str, str], connector: Mapping[str, str], options: Sequence[str] = ()
+) -> Iterator[Path]:
     """Run Connect with one connector; yield its log.
 
     Parameters
     ----------
     folder : of its files.
     worker, connector : properties; listener, offsets and plugins are ours.
+    options : of Java.
     """
     libs = connect_jars()
     own = {
@@ -69,7 +84,7 @@ def connecting(folder: Path, worker: Mapping[str, str], connector: Mapping[str, 
         files[-1].write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     log = folder / "connect.log"
     log4j = POM.with_name("log4j2.properties")
-    java = [find_java(), "-Xmx512m", f"-Dlog4j2.configurationFile={log4j}", "-cp", f"{libs}/*", MAIN]
+    java = [find_java(), "-Xmx512m", *options, f"-Dlog4j2.configurationFile={log4j}", "-cp", f"{libs}/*", MAIN]
     child = spawn([*java, *files], log)
     try:
         yield log

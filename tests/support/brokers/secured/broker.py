@@ -23,6 +23,7 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from deniable.cluster.permissions.roles import Role
 from deniable.deploy.broker.broker import STOP_SECONDS, Broker
 from deniable.deploy.broker.child_processes import stop
 from tests.support.brokers.secured.certificates import Authority, Issued
@@ -35,7 +36,7 @@ SEEN_SECONDS = 20.0
 NETWORK_THREADS = 3  # of each listener; Kafka's own default
 LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
-PLAIN_USERS = ("plain-producer", "plain-aggregator", "plain-reader")
+PLAIN_USERS = tuple(f"plain-{role}" for role in Role)
 SCRAMS = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 
 #: Later lines override those of the embedded broker. INTERNAL is a listener for the broker itself, so it

@@ -31,7 +31,7 @@ class SecuredDeployment(Deployment):
         super().__post_init__()
         file = self.folder / "deniable.yaml"
         text = file.read_text(encoding="utf-8").replace(
-            "collections:", "relay: {delivery_seconds: 1}\ncollections:", 1
+            "collections:", "edge: {}\nrelay: {delivery_seconds: 1}\ncollections:", 1
         )
         file.write_text(text.replace("allow_plaintext: true", f"security: {json.dumps(self.security)}"))
 

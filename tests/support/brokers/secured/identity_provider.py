@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs
 
@@ -13,6 +14,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 ISSUER, AUDIENCE = "https://login.test", "kafka"
+
+
+def token_of_folder() -> tuple[str, float]:
+    """Return the token of the file `given`, and a lifetime in seconds: a `token_provider`."""
+    return Path("given").read_text(), 300.0
 
 
 def _base64(content: bytes) -> str:
