@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,15 @@ WITH_SECRETS = {
     "deniable-relay@.service": ("DENIABLE_RELAY__SECRET_FILE", relay_command.STOP_SECONDS),
     "deniable-edge@.service": ("DENIABLE_EDGE__SIGNING_KEY_FILE", 2 * server.STOP_SECONDS),
 }
-DROP_INS = ("kafka-password.conf", "kafka-certificates.conf")
+#: Drop-ins that one service may have, and the section that they complete.
+LOGINS = (
+    (("kafka-password.conf", "kafka-certificates.conf"), "ca_file: /ca"),
+    (
+        ("kafka-client-secret.conf",),
+        "ca_file: /ca, mechanism: OAUTHBEARER, token_endpoint: 'https://login.test/token'",
+    ),
+)
+DROP_INS = [name for names, _ in LOGINS for name in names]
 COMMAND = "/opt/deniable/bin/deniable"
 MOST_EXPOSURE = 20  # 2.0 of systemd's 10; it calls up to 4.9 "OK"
 
@@ -109,14 +118,17 @@ def test_systemd_waits_until_a_service_has_ended_by_itself(unit: str) -> None:
     assert str(RowError.exit_status) in setting(unit, "RestartPreventExitStatus").split()
 
 
-def test_drop_ins_set_what_the_collection_file_knows(tmp_path: Path) -> None:
-    """Each service comes as the principal of its role, with a password and a key of its own."""
-    message = "".join((UNITS / name).read_text(encoding="utf-8") for name in DROP_INS)
+@pytest.mark.parametrize(("names", "section"), LOGINS)
+def test_drop_ins_set_what_the_collection_file_knows(
+    tmp_path: Path, names: Sequence[str], section: str
+) -> None:
+    """Each service comes as the principal of its role, with a password and a key, or a secret, of its own."""
+    message = "".join((UNITS / name).read_text(encoding="utf-8") for name in names)
     credentials = dict(re.findall(r"^LoadCredential=([a-z-]+):/etc/deniable/(.+)$", message, re.MULTILINE))
     variables = dict(re.findall(r"^Environment=(\w+)=(.+)$", message, re.MULTILINE))
     handed = {variable: text for variable, text in variables.items() if text.startswith("%d/")}
     assert {text.removeprefix("%d/") for text in handed.values()} == credentials.keys()
-    secured = WHOLE.replace("revision: 1\n", "revision: 1\nkafka: {security: {ca_file: /ca}}\n")
+    secured = WHOLE.replace("revision: 1\n", "revision: 1\nkafka: {security: {" + section + "}}\n")
     for unit in INSTANCES:
         service = unit.partition("@")[0]  # %p
         environment = {
@@ -124,15 +136,11 @@ def test_drop_ins_set_what_the_collection_file_knows(tmp_path: Path) -> None:
         }
         loaded = read(tmp_path / "deniable.yaml", secured, **environment)
         assert loaded.kafka.security is not None
-        assert set(structs.asdict(loaded.kafka.security).values()) == {
-            service,
-            "/ca",
-            None,
-            *(f"/x/{credential}" for credential in credentials),
-        }
-        security = loaded.cluster.security  # which nothing is missing in
-        assert security is not None
-        assert security.username in {f"deniable-{role}" for role in Role}
+        given = set(structs.asdict(loaded.kafka.security).values())
+        shared = {None, "OAUTHBEARER", "https://login.test/token"}
+        assert given - shared == {service, "/ca", *(f"/x/{credential}" for credential in credentials)}
+        assert loaded.cluster.security is not None  # which nothing is missing in
+        assert service in {f"deniable-{role}" for role in Role}
     assert all(file.startswith("%p.") for file in credentials.values())
 
 

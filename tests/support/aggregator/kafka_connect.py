@@ -83,8 +83,8 @@ def connecting(
         files.append(folder / f"{name}.properties")
         files[-1].write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     log = folder / "connect.log"
-    log4j = POM.with_name("log4j2.properties")
-    java = [find_java(), "-Xmx512m", *options, f"-Dlog4j2.configurationFile={log4j}", "-cp", f"{libs}/*", MAIN]
+    log4j = f"-Dlog4j2.configurationFile={POM.with_name('log4j2.properties')}"
+    java = [find_java(), "-Xmx512m", *options, log4j, "-cp", f"{libs}/*", MAIN]
     child = spawn([*java, *files], log)
     try:
         yield log
