@@ -16,8 +16,8 @@ from deniable.aggregator.partition.assignment import Assignment
 from deniable.aggregator.partition.consumer import Consumer, ExactApp
 from deniable.aggregator.partition.fetching.fair_fetching import HANDED_RUNS
 from deniable.cluster.cluster import LEADERS_MILLISECONDS, Cluster
+from deniable.cluster.connection.groups import WORKERS
 
-SESSION_SECONDS = 10  # without a heartbeat, after which a worker's partitions move on
 BUFFERED_EVENTS = 2  # one event is a partition's share of a fetch: at most FETCH_BYTES, or one pack
 COUNTING_SECONDS = 0.005  # of counting, before other tasks of the event loop run
 COUNTED_RECORDS = 4096  # of a run that are counted at once: a few milliseconds, 50 if all are rejected
@@ -69,8 +69,8 @@ def build_app(deployment: Deployment, owners: Assignment) -> ExactApp:
         topic_partitions=topics.partitions,
         stream_wait_empty=False,
         stream_buffer_maxsize=BUFFERED_EVENTS,
-        broker_session_timeout=SESSION_SECONDS,
-        broker_heartbeat_interval=1,
+        broker_session_timeout=WORKERS.session_seconds,
+        broker_heartbeat_interval=WORKERS.heartbeat_seconds,
         broker_commit_interval=5,
         broker_max_poll_records=HANDED_RUNS,
         consumer_max_fetch_size=FETCH_BYTES,

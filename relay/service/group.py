@@ -21,12 +21,11 @@ from aiokafka.errors import (
 )
 
 from deniable.cluster.cluster import LEADERS_MILLISECONDS, Cluster
+from deniable.cluster.connection.groups import RELAYS
 from deniable.protocol.uploads.relay_position import Position
 from deniable.relay.service.partition import UploadRecord
 
 FETCH_BYTES = 4 << 20  # of a partition; what one poll may bring into memory
-SESSION_MILLISECONDS = 6_000  # a dead relay's partitions must be open again within delivery_seconds
-HEARTBEAT_MILLISECONDS = 500  # the others learn from their next one that a relay is dead
 POLL_INTERVAL_MILLISECONDS = 600_000
 ASK_SECONDS = 10.0
 RETRY_SECONDS = 0.2
@@ -71,8 +70,8 @@ class RelayGroup:
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_partition_fetch_bytes=FETCH_BYTES,
-            session_timeout_ms=SESSION_MILLISECONDS,
-            heartbeat_interval_ms=HEARTBEAT_MILLISECONDS,
+            session_timeout_ms=round(RELAYS.session_seconds * 1000),
+            heartbeat_interval_ms=round(RELAYS.heartbeat_seconds * 1000),
             max_poll_interval_ms=POLL_INTERVAL_MILLISECONDS,
             metadata_max_age_ms=LEADERS_MILLISECONDS,
             partition_assignment_strategy=(StickyPartitionAssignor,),

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import ValidationError, validate
 from kafka.admin import ResourceType
 
-from deniable.aggregator.partition.faust_app import SESSION_SECONDS
+from deniable.cluster.connection.groups import WORKERS
 from deniable.cluster.permissions.roles import permissions_of, roles_of, words
 from deniable.cluster.topics.plan import plan, settings_made
 from deniable.deploy.cluster.permissions.quotas import USUAL
@@ -201,7 +201,7 @@ def test_worker_pod_has_time_to_stop_and_probes(overlay: Overlay) -> None:
     for name, pod, container in overlay.pods():
         if name in ("deniable-topics", "deniable-edge"):
             continue
-        assert pod["terminationGracePeriodSeconds"] > SESSION_SECONDS + STOP_SECONDS
+        assert pod["terminationGracePeriodSeconds"] > WORKERS.session_seconds + STOP_SECONDS
         (port,) = container["ports"]
         listens = container["args"][container["args"].index("--metrics-listen") + 1]
         assert listens == f"0.0.0.0:{port['containerPort']}"

@@ -10,12 +10,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from deniable.cluster.connection.groups import RELAYS
 from deniable.config.file import load
 from deniable.config.relay_secret import relay_secret
 from deniable.deploy.services.relay.command import STOP_SECONDS
 from deniable.edge.server import STOP_SECONDS as EDGE_STOP_SECONDS
 from deniable.edge.signing_key import SigningKeyError, open_signing_key
-from deniable.relay.service.group import SESSION_MILLISECONDS
 from tests.support.deploy.overlays import Overlay
 
 UPLOADS_PORT = 8330
@@ -58,7 +58,7 @@ def test_edge_has_probes_and_time_to_stop(overlay: Overlay) -> None:
 @pytest.mark.slow
 def test_relay_has_time_to_stop_and_is_replaced_one_at_a_time(overlay: Overlay) -> None:
     pod, _ = pod_of(overlay, "deniable-relay")
-    assert pod["terminationGracePeriodSeconds"] > max(STOP_SECONDS, SESSION_MILLISECONDS / 1000)
+    assert pod["terminationGracePeriodSeconds"] > max(STOP_SECONDS, RELAYS.session_seconds)
     spec = overlay.one("Deployment", "deniable-relay")["spec"]
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     assert spec["replicas"] <= overlay.configuration.kafka.partitions

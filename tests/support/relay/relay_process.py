@@ -15,6 +15,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
+from deniable.cluster.connection.groups import RELAYS
 from deniable.deploy.cli.logs import configure_logs
 from deniable.deploy.services.relay.command import relay
 from deniable.protocol.uploads.id_set import IdSet
@@ -102,7 +103,7 @@ def main() -> None:
     file, order = sys.argv[1], json.loads(sys.argv[2])
     configure_logs()
     shorten_lives(order["early_seconds"])
-    group.SESSION_MILLISECONDS = order.get("session_milliseconds", group.SESSION_MILLISECONDS)
+    group.RELAYS = RELAYS._replace(session_seconds=order.get("session_seconds", RELAYS.session_seconds))
     armed(Strike(order).at, order.get("loses_packs", False))
     if order.get("assigned"):
         unfenced(order["partitions"])
