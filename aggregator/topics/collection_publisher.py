@@ -14,6 +14,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError as PlainKafkaError
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.requests import manager_of
 from deniable.cluster.reading.publication_reader import LacksError, PublicationReader, UnreadableError
 from deniable.estimators.collection import Collection
 from deniable.protocol.publication import PARTITION, Publication, encode_publication, publication_of
@@ -106,7 +107,7 @@ class CollectionPublisher:
             **self._cluster.client_settings(), bootstrap_timeout_ms=BOOTSTRAP_MILLISECONDS
         )
         try:
-            return PublicationReader(self._topic).read(admin._manager)
+            return PublicationReader(self._topic).read(manager_of(admin))
         finally:
             admin.close()
 

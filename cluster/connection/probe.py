@@ -45,10 +45,10 @@ class Tried:
     brokers: tuple[Address, ...] = ()
 
 
-def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
+def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> tuple[Address, ...]:
     """Connect to all brokers at once, like Kafka's clients, until one accepts us; for at most `seconds`.
 
-    Must not be called within an event loop.
+    Return the addresses of all brokers that it names. Must not be called within an event loop.
 
     Raises
     ------
@@ -58,9 +58,10 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> None:
     if cluster.security is not None:
         cluster.security.check()
     require_spare_files()
-    causes = asyncio.run(_causes_of(cluster, seconds))
-    if causes is None:
-        return
+    tried = asyncio.run(_tried(cluster, seconds))
+    causes = {each.address: each.cause for each in tried if each.cause is not None}
+    if len(causes) < len(tried):
+        return tried[-1].brokers
     reasons = "; ".join(f"{address}: {cause.what}" for address, cause in causes.items())
     if any(cause.is_answer for cause in causes.values()):
         remedies = dict.fromkeys(cause.remedy for cause in causes.values() if cause.is_answer)
@@ -84,20 +85,21 @@ def require_spare_files() -> None:
             files.enter_context(open(os.devnull))
 
 
-async def _causes_of(cluster: Cluster, seconds: float) -> dict[str, Cause] | None:
-    """Return why each broker cannot be used, by address; None as soon as one can."""
+async def _tried(cluster: Cluster, seconds: float) -> list[Tried]:
+    """Try the brokers of the configuration; return the outcomes up to the first that can be used."""
     addresses = cluster.addresses()
     tasks = [asyncio.create_task(try_broker(cluster, *each, seconds)) for each in addresses]
+    tried = []
     try:
         for done in asyncio.as_completed(tasks):
-            if (await done).cause is None:
-                return None
+            tried.append(await done)
+            if tried[-1].cause is None:
+                return tried
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    tried = [task.result() for task in tasks]
-    return {each.address: each.cause for each in tried if each.cause is not None}
+    return [task.result() for task in tasks]  # in the order of the configuration
 
 
 async def try_broker(cluster: Cluster, host: str, port: int, seconds: float) -> Tried:

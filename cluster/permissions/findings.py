@@ -5,7 +5,6 @@ does not, so we ask it to end a transaction that nobody has begun, which changes
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ACLOperation, ResourceType
@@ -16,11 +15,11 @@ from kafka.errors import (
     for_code,
 )
 from kafka.protocol.admin import DescribeGroupsRequest
-from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import EndTxnRequest
 
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.coordinator import STARTING_ERRORS, patiently
+from deniable.cluster.connection.requests import ask_coordinator
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import (
     Permission,
@@ -106,37 +105,36 @@ def topic_operations(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str,
 
 def group_operations(admin: KafkaAdminClient, group: str) -> set[str]:
     """Return allowed operations on a group, which need not exist."""
+    # Later versions return no operations for a group that does not exist.
+    request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True, max_version=5)
 
-    async def ask() -> set[str]:
-        node = await admin._find_coordinator_id(group)
-        # Later versions return no operations for a group that does not exist.
-        request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True, max_version=5)
-        (answer,) = (await admin._manager.send(request, node_id=node)).groups
+    def operations() -> set[str]:
+        (answer,) = ask_coordinator(admin, group, request).groups
         if answer.error_code:
             raise for_code(answer.error_code)(group)
         return {ACLOperation(each).name for each in answer.authorized_operations}
 
     try:
-        return patiently(lambda: admin._manager.run(ask))
+        return patiently(operations)
     except GroupAuthorizationFailedError:
         return set()
 
 
 def may_write_transactions(admin: KafkaAdminClient, transactional_id: str) -> bool:
     """Whether a producer with this id may write; a running one is not affected."""
+    request = EndTxnRequest(
+        transactional_id=transactional_id, producer_id=NO_PRODUCER, producer_epoch=0, committed=False
+    )
 
-    async def ask() -> Any:
-        node = await admin._find_coordinator_id(transactional_id, CoordinatorType.TRANSACTION)
-        request = EndTxnRequest(
-            transactional_id=transactional_id, producer_id=NO_PRODUCER, producer_epoch=0, committed=False
-        )
-        error = for_code((await admin._manager.send(request, node_id=node)).error_code)
+    def try_to_end() -> None:
+        answer = ask_coordinator(admin, transactional_id, request, of_transactions=True)
+        error = for_code(answer.error_code)
         # Any other error comes after the check of the permission.
         if error in (*STARTING_ERRORS, TransactionalIdAuthorizationFailedError):
             raise error(transactional_id)
 
     try:
-        patiently(lambda: admin._manager.run(ask))
+        patiently(try_to_end)
     except TransactionalIdAuthorizationFailedError:
         return False
     return True

@@ -4,7 +4,7 @@ No consumer: it would need a second connection with a login, and log in the name
 """
 
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 from kafka.errors import (
     KafkaError,
@@ -18,22 +18,13 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.record import MemoryRecords
 
+from deniable.cluster.connection.requests import Manager
 from deniable.protocol.publication import PARTITION, Publication, readable
 
 READ_SECONDS = 3.0
 FETCH_BYTES = 2**20
 MOST_FETCHES = 64  # of one reading; the next one continues
 FIRST_VERSION_WITH_IDS = 13  # of the request; earlier ones name topics
-
-
-class Manager(Protocol):
-    """The part of kafka-python's KafkaConnectionManager that is used here. A client's thread runs it."""
-
-    def call_soon(self, work: Any) -> Any:
-        """Schedule a coroutine function on that thread; return its future. Any thread may call this."""
-
-    def send(self, request: Any, node_id: int | None = None) -> Any:
-        """Send a request; return a future of the answer. Only that thread may call this."""
 
 
 class UnreadableError(Exception):

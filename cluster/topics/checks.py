@@ -156,11 +156,11 @@ def connected(cluster: Cluster) -> Iterator[KafkaAdminClient]:
 
     Among the first is BrokerAwayError, raised for what is asked within: of several brokers, one is away.
     """
-    probe(cluster)
+    advertised = probe(cluster)
     try:
+        cluster.check_advertised(host for host, _ in advertised)
         admin = KafkaAdminClient(**cluster.client_settings())
         try:
-            cluster.check_advertised(broker.host for broker in admin._manager.cluster.brokers())
             yield admin
         finally:
             admin.close()

@@ -14,7 +14,8 @@ from deniable.producers.transport.parameter_differences import differences
 from deniable.protocol.publication import Publication, are_complete
 
 if TYPE_CHECKING:
-    from deniable.cluster.reading.publication_reader import Manager, PublicationReader
+    from deniable.cluster.connection.requests import Manager
+    from deniable.cluster.reading.publication_reader import PublicationReader
 
 HEADER = "collection"  # of a record of `reports`, with the name of the pack's collection
 REMEDY = "Use the workers' collection file here"

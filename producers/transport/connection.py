@@ -26,10 +26,10 @@ from kafka.net.compat import KafkaNetClient
 
 from deniable.cluster.cluster import Cluster, PlaintextError
 from deniable.cluster.connection.causes import refused_login
+from deniable.cluster.connection.requests import manager_of
 from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.existing_topics.of_kafka_python import client_of_existing_topics
 from deniable.cluster.logins.tokens import TokenError
-from deniable.cluster.reading.publication_reader import Manager
 from deniable.producers.errors import DeliveryError, HopelessError, MissingTopicError, PartitionsError
 from deniable.producers.transport.client_log import CLIENT_ID
 from deniable.producers.transport.reachability import explained
@@ -69,7 +69,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
             raise
         # At the interpreter's exit it would be closed under a producer that sends its last packs then.
         self._unregister_cleanup()
-        self.manager: Manager = clients[0]._manager
+        self.manager = manager_of(clients[0])
         for client in clients:  # otherwise each later request would add to the list
             del client._manager.get_connection
 

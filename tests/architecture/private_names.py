@@ -11,12 +11,11 @@ CONSUMER = "aggregator/partition/consumer.py"
 CONNECTION = "producers/transport/connection.py"
 FINDINGS = "cluster/permissions/findings.py"
 QUOTAS = "deploy/cluster/permissions/quotas.py"
-CHECKS = "cluster/topics/checks.py"
+REQUESTS = "cluster/connection/requests.py"
 HANDSHAKES = "cluster/connection/handshakes.py"
 PUBLICATIONS = "cluster/reading/publication_reader.py"
 CLOSING = "cluster/connection/closing.py"
 RENEWED = "cluster/logins/of_aiokafka.py"
-TOKENS = "cluster/logins/token_provider.py"
 CURRENT_PLAIN = "cluster/logins/of_kafka_python.py"
 SESSION = "edge/sending/kafka_session.py"
 NO_CREATION = "cluster/existing_topics/of_aiokafka.py"
@@ -187,23 +186,9 @@ PRIVATE = (
     *_names(
         KAFKA,
         "kafka:KafkaAdminClient",
-        FINDINGS,
+        REQUESTS,
         _manager="send requests of Kafka's protocol",
         _find_coordinator_id="find a coordinator",
-    ),
-    *_names(KAFKA, "kafka:KafkaAdminClient", QUOTAS, _manager="send requests of Kafka's protocol"),
-    *_names(KAFKA, "kafka:KafkaAdminClient", CHECKS, _manager="see which brokers are advertised"),
-    *_names(
-        KAFKA,
-        "kafka:KafkaAdminClient",
-        "deploy/cluster/topics/published.py",
-        _manager="read the topic over the same connection",
-    ),
-    *_names(
-        KAFKA,
-        "kafka:KafkaAdminClient",
-        "aggregator/topics/collection_publisher.py",
-        _manager="read the topic over the same connection",
     ),
 )
 MANAGER = "kafka.net.manager:KafkaConnectionManager"
@@ -268,8 +253,6 @@ INTERNAL = (
     PrivateName(
         AIOKAFKA, "aiokafka.conn:create_conn", "conn = AIOKafkaConnection(", RENEWED, "open our connections"
     ),
-    *_names(AIOKAFKA, "aiokafka.abc", TOKENS, AbstractTokenProvider="hand it tokens"),
-    *_names(KAFKA, "kafka.net.sasl.oauth", TOKENS, AbstractTokenProvider="hand it tokens"),
     *_names(KAFKA, "kafka.net.sasl", CURRENT_PLAIN, register_sasl_mechanism="read passwords again"),
     *_names(KAFKA, "kafka.net.sasl.plain", CURRENT_PLAIN, SaslMechanismPlain="read passwords again"),
     *_names(
@@ -342,9 +325,15 @@ INTERNAL = (
         close_future="see why brokers close connections",
     ),
     *_names(KAFKA, "kafka.cluster:ClusterMetadata", CONNECTION, brokers="see which brokers are advertised"),
-    *_names(KAFKA, MANAGER, CHECKS, cluster="see which brokers are advertised"),
-    *_names(KAFKA, "kafka.cluster:ClusterMetadata", CHECKS, brokers="see which brokers are advertised"),
-    *_names(KAFKA, MANAGER, PUBLICATIONS, call_soon="run on the client's thread", send="send requests"),
+    *_names(
+        KAFKA,
+        MANAGER,
+        REQUESTS,
+        call_soon="run on the client's thread",
+        run="wait for an answer",
+        send="send requests",
+    ),
+    *_names(KAFKA, "kafka.protocol.metadata", REQUESTS, CoordinatorType="find a transaction's coordinator"),
     *_names(KAFKA, "kafka.protocol.consumer", PUBLICATIONS, FetchRequest="read the topic"),
     *_names(KAFKA, "kafka.protocol.consumer:FetchRequest", PUBLICATIONS, FetchTopic="name the topic"),
     *_names(KAFKA, "kafka.protocol.metadata", PUBLICATIONS, MetadataRequest="find the leader"),
@@ -356,11 +345,8 @@ INTERNAL = (
     ),
     *_names(KAFKA, "kafka.record", PUBLICATIONS, MemoryRecords="read what a fetch holds"),
     *_names(KAFKA, "kafka.record:MemoryRecords", PUBLICATIONS, next_batch="read what a fetch holds"),
-    *_names(KAFKA, MANAGER, FINDINGS, run="wait for an answer", send="send requests"),
     *_names(KAFKA, "kafka.protocol.admin", FINDINGS, DescribeGroupsRequest="read permissions on a group"),
-    *_names(KAFKA, "kafka.protocol.metadata", FINDINGS, CoordinatorType="find a transaction's coordinator"),
     *_names(KAFKA, "kafka.protocol.producer", FINDINGS, EndTxnRequest="try to write a transaction"),
-    *_names(KAFKA, MANAGER, QUOTAS, run="wait for an answer", send="send requests"),
     *_names(
         KAFKA,
         "kafka.protocol.admin",

@@ -25,6 +25,7 @@ LIBRARIES = ("aiokafka", "faust", "kafka", "mode")
 #: Modules that the libraries document.
 PUBLIC_MODULES = {
     "aiokafka",
+    "aiokafka.abc",
     "aiokafka.admin",
     "aiokafka.errors",
     "aiokafka.structs",
@@ -34,6 +35,7 @@ PUBLIC_MODULES = {
     "kafka",
     "kafka.admin",
     "kafka.errors",
+    "kafka.net.sasl.oauth",
 }
 
 

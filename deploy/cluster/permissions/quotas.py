@@ -9,6 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
+from deniable.cluster.connection.requests import ask
 from deniable.cluster.permissions.roles import Role
 from deniable.deploy.cluster.permissions.acls import refusal
 
@@ -54,8 +55,7 @@ def limit(
 
 def quota_of(admin: KafkaAdminClient, name: str) -> float | None:
     """Return the bytes a second that a principal may send to a broker; None without a limit."""
-    _, request = DescribeClientQuotasRequest, _question(name)
-    answer = admin._manager.run(admin._manager.send, request)
+    answer = ask(admin, _question(name))
     _raise(answer.error_code, answer.error_message)
     values = {each.key: each.value for entry in answer.entries or () for each in entry.values}
     return values.get(KEY)
@@ -73,7 +73,7 @@ def _set(admin: KafkaAdminClient, name: str, bytes_per_second: float | None) -> 
         ops=[entry.OpData(key=KEY, value=bytes_per_second or 0.0, remove=bytes_per_second is None)],
     )
     request = AlterClientQuotasRequest(entries=[wanted], validate_only=False)
-    for each in admin._manager.run(admin._manager.send, request).entries:
+    for each in ask(admin, request).entries:
         _raise(each.error_code, each.error_message)
 
 

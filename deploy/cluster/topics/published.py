@@ -6,6 +6,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.requests import manager_of
 from deniable.cluster.reading.publication_reader import PublicationReader, UnreadableError
 from deniable.estimators.collection import Collection
 from deniable.producers.transport.agreement import Disagreement, disagreements
@@ -35,7 +36,7 @@ def compared(
     except KafkaError as error:
         raise UnreadableError(f"Kafka does not answer: {type(error).__name__}") from None
     try:
-        published = PublicationReader(topics.collections).read(admin._manager)
+        published = PublicationReader(topics.collections).read(manager_of(admin))
     finally:
         admin.close()
     return list(disagreements(collections, published).values()), set(published)
