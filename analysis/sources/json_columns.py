@@ -47,7 +47,7 @@ class EstimateHead(msgspec.Struct, frozen=True, gc=False):
     parts: int = 1
 
 
-class NumberRange(msgspec.Struct, frozen=True, gc=False):
+class RowsEnd(msgspec.Struct, frozen=True, gc=False):
     """What rows of a number need of its density: where the last one ends."""
 
     maximum: float
@@ -69,7 +69,7 @@ class DecodedEstimate(EstimateHead, frozen=True, gc=False, kw_only=True):
     high_all: list[float] = []
     unbiased: list[float] = []
     discovered_at: list[Annotated[int, Meta(ge=0, le=LATEST_SECONDS)] | None] = []
-    density: NumberRange | None = None
+    density: RowsEnd | None = None
 
 
 @dataclass(frozen=True, eq=False)
