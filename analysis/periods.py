@@ -28,8 +28,9 @@ def seconds_of(name: str, moment: TimeGiven, zone: tzinfo | None = None) -> int:
     Parameters
     ----------
     name : of the parameter, for the error message.
-    moment : ISO 8601 (without a zone: local time), unix seconds, a datetime or pandas.Timestamp (naive:
-        local time), a datetime64 (UTC), or a date, which is its midnight in local time.
+    moment : a text or number (see `protocol.times`; without a zone: local time), a datetime or
+        pandas.Timestamp (naive: local time), a datetime64 (UTC), or a date, which is its midnight in local
+        time.
     zone : of local time; None for this machine's.
 
     Raises
@@ -39,18 +40,16 @@ def seconds_of(name: str, moment: TimeGiven, zone: tzinfo | None = None) -> int:
     if isinstance(moment, np.datetime64):
         moment = _from_numpy(name, moment)
     check_type(name, moment, (str, date, Real), TIME_ALLOWED)
-    if isinstance(moment, str):
+    if not isinstance(moment, date):
         try:
-            return parse_time(name, moment, zone, takes_local=True)
+            return parse_time(name, str(moment), zone, takes_local=True)
         except ValueError as error:
             raise WrongArgumentError(str(error)) from error
     try:
         if isinstance(moment, datetime):
             seconds = _plain(moment, zone).timestamp()
-        elif isinstance(moment, date):
-            seconds = datetime.combine(moment, time(), zone).timestamp()
         else:
-            seconds = moment
+            seconds = datetime.combine(moment, time(), zone).timestamp()
     except (ValueError, OverflowError) as error:  # pandas.NaT is a datetime; years 1 and 9999 in some zones
         raise WrongArgumentError(f"{name} must be whole seconds from 1970 to 9999, got {moment!r}") from error
     has_nanoseconds = getattr(moment, "nanosecond", 0) != 0  # of a pandas.Timestamp

@@ -21,8 +21,8 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
     `frequency`, `low`, `high`, `std_error`, `significant`, `count`, `low_all` and `high_all` take every
     report for another client's; the same columns with `shared_` before them also hold if the same clients
     report in every window. Those with `sequence_` hold at every look. A number has none of these: its
-    `about["sequence"]` is of its mean. `unbiased` is the unconstrained estimate under either assumption, null
-    for a number.
+    `about["sequence"]` is of its mean; `upper` is where each of its rows ends. `unbiased` is the
+    unconstrained estimate under either assumption, null for a number.
 
     Parameters
     ----------
@@ -56,6 +56,8 @@ def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
     unreliable: list[bool | None] = [*independent.unreliable] or [None] * places
     columns["unreliable"] = pa.array(unreliable + [None] * rest, pa.bool_())
     columns["is_other"] = pa.array([False] * places + [True] * rest, pa.bool_())
+    if record.edges is not None:
+        columns["upper"] = pa.array(record.edges[1:], pa.float64())
     about = msgspec.to_builtins(record)
     if record.sequence is not None and independent.mean is None:
         for name in ("low", "high", *FOR_ALL):

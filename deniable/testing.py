@@ -43,6 +43,12 @@ def deniable_file(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture
 def deniable_producer(deniable_file: Path, monkeypatch: pytest.MonkeyPatch) -> ProducerDouble:
     """A double for the collections of `deniable_file`: `deniable.open_producer` returns it in this test."""
+    if not deniable_file.exists():
+        pytest.fail(
+            f"the fixture deniable_file must be the path of a collection file, got {deniable_file}, which "
+            "does not exist: override it in conftest.py",
+            pytrace=False,
+        )
     double = open_double(deniable_file)
     monkeypatch.setattr(deniable, "open_producer", lambda *_, **__: double)
     return double

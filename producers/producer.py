@@ -27,6 +27,7 @@ from deniable.producers.responders.validation import (
     Times,
     Values,
     one_given,
+    unix_times,
 )
 from deniable.producers.storage.input_progress import InputProgress
 from deniable.producers.transport.agreement import Disagreement
@@ -95,7 +96,8 @@ class Producer:
             asked for, and the text `"2"` elsewhere: `protocol.notation`. A value that the collection does
             not know is reported, too: see `report`.
         client : whose limits apply; None means that every event is from a different client, as in `report`.
-        at : unix seconds of the event; None means now.
+        at : time of the event, unix seconds; None means now. A number of 13 digits is milliseconds, one of 8
+            a date in UTC: `protocol.times`.
 
         Raises
         ------
@@ -134,9 +136,9 @@ class Producer:
             each value, whose limits apply. None means that every value is from a different client: then only
             the cost of one report is limited. A client keeps one cohort and, if the collection memoizes, one
             permanent response to each value.
-        at : unix seconds of the events, one number or one for each; None means now. Only the window is sent.
-            A report counts if the log appends it at most grace_seconds after the end of its window, and at
-            most 300 s before its start. Reports that miss that by more than 300 s by this machine's clock
+        at : times of the events as for `record`, one, or one for each; None means now. Only the window is
+            sent. A report counts if the log appends it at most grace_seconds after the end of its window, and
+            at most 300 s before its start. Reports that miss that by more than 300 s by this machine's clock
             are refused here as too late or too early; if clients are given, all late ones. Others are sent;
             those that the log appends too late are acknowledged and expired.
 
@@ -146,7 +148,7 @@ class Producer:
         ValueError if values, clients or times have the wrong type, number or range, or a client is empty;
         ClosedError, a RuntimeError, after `close`; DeliveryError if the storing thread has died.
         """
-        return self._report(collection, values, one_given(clients, client), at)
+        return self._report(collection, values, one_given(clients, client), unix_times(at))
 
     def _report(
         self,

@@ -8,7 +8,7 @@
    2, is `2`.
 4. A listed text means itself. Another text means the only listed one of the same number or truth value:
    `2.0` means a listed `2`, `True` and `1` a listed `true`. Numbers from 2^53 on, which floats confuse, are
-   not compared.
+   not compared. In files, which write numbers as texts, candidates are listed texts, too.
 
 Browsers follow it in `producers/browser/src/notation.js`.
 """

@@ -3,12 +3,15 @@
 Rule 1: a number alone is told by how many digits it has: 9 to 11 (or 0) are unix seconds, 13 unix
 milliseconds, 8 a date in ISO 8601 without dashes. It is none of them otherwise: nobody could tell which.
 Rule 2: notation decides nothing. 1767225633, 1767225633.0 and 1.767225633e9 are one time.
-Rule 3: second 60 is the first second of the next minute, as unix time has it.
+Rule 3: second 60 is the first second of the next minute, as unix time has it, and 24:00 the next midnight.
+Rule 4: of ISO 8601, dates by month and day, week and day, week, or day of the year, such as 2026-031; dashes
+and colons may be left out, but for that of a day of the year, else a number of 7 digits. T and Z may be t, z.
 """
 
 import re
-from datetime import datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from math import inf
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -16,11 +19,15 @@ MOST_CHARACTERS = 64
 SECONDS_DIGITS = (9, 10, 11)  # 1973 to 5138
 MILLISECONDS_DIGITS = 13  # 2001 to 2286; twelve may be a date with hour and minute, fourteen one with seconds
 DATE_DIGITS = 8
+SIMULATED = 1e7  # below it, a program's number is seconds
 FORMS = (
     "ISO 8601 such as 2026-01-31T00:00:00Z, unix seconds of 9 to 11 digits, or unix milliseconds of 13 digits"
 )
+NUMBERS = "unix seconds of 9 to 11 digits, unix milliseconds of 13 digits, or a date such as 20260131"
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _LEAP_SECOND = re.compile(r"(?<=[0-9]:[0-9]{2}:)60(?=[^0-9]|$)|(?<=T[0-9]{4})60(?=[^0-9]|$)")
+_MIDNIGHT = re.compile(r"(?<=[T ])24(?=:?00(:?00([.,]0+)?)?([^0-9:.,]|$))")
+_DAY_OF_YEAR = re.compile(r"([0-9]{4})-([0-9]{3})(?=[T ]|$)")
 
 
 class GivenTime(NamedTuple):
@@ -59,6 +66,22 @@ def read_time(text: str, zone: tzinfo | None) -> GivenTime:
     return moment
 
 
+def seconds_of_number(number: float) -> float:
+    """Return the unix seconds that a program means by a number, of a date those of its midnight in UTC.
+
+    Infinite if it is no time.
+
+    Numbers of up to 7 digits, the first months of 1970, are seconds: no person writes them, but tests and
+    simulations do.
+    """
+    if 0 <= number < SIMULATED or 1e8 <= number < 1e11:
+        return float(number)
+    try:
+        return read_time(str(number), UTC).seconds
+    except ValueError:
+        return inf
+
+
 def read_zone(name: str) -> ZoneInfo:
     """Return a time zone by its IANA name, such as Europe/Berlin; ValueError if it is none."""
     try:
@@ -79,10 +102,21 @@ def _of_number(number: Decimal, zone: tzinfo | None) -> GivenTime:
 
 
 def _of_iso(text: str, zone: tzinfo | None) -> GivenTime:
-    whole, leaps = _LEAP_SECOND.subn("59", text, count=1)
+    plain = _DAY_OF_YEAR.sub(_month_and_day, text.replace("t", "T").replace("z", "Z"), count=1)
+    whole, leaps = _LEAP_SECOND.subn("59", plain, count=1)
+    whole, days = _MIDNIGHT.subn("00", whole, count=1)
     given = datetime.fromisoformat(whole)
-    moment = given if given.tzinfo or zone is None else given.replace(tzinfo=zone)
     try:
+        given += timedelta(days)
+        moment = given if given.tzinfo or zone is None else given.replace(tzinfo=zone)
         return GivenTime(moment.timestamp() + leaps, has_zone=given.tzinfo is not None)
     except OverflowError as error:
         raise ValueError("out of range") from error
+
+
+def _month_and_day(match: re.Match[str]) -> str:
+    year, day = int(match[1]), int(match[2])
+    found = date(year, 1, 1) + timedelta(day - 1)
+    if found.year != year:
+        raise ValueError("no such day of the year")
+    return found.isoformat()

@@ -61,7 +61,8 @@ def parse_time(name: str, text: str, zone: tzinfo | None = None, *, takes_local:
     is_told = moment.has_zone or takes_local
     if not (0 <= moment.seconds <= LATEST and moment.seconds.is_integer() and is_told):
         examples = (
-            "ISO 8601, such as 2026-01-31T00:00:00Z, or in local time 2026-01-31 or '2026-01-31 09:00'"
+            "ISO 8601, such as 2026-01-31T00:00:00Z, or in local time 2026-01-31, 2026-W05 or "
+            "'2026-01-31 09:00'"
             if takes_local
             else "ISO 8601 with its zone, such as 2026-01-31T00:00:00Z"
         )

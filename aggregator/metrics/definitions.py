@@ -122,7 +122,8 @@ ESTIMATE_FREQUENCY = GaugeMetric(
     unit="ratio",
     labels=("collection", "value"),
     meaning=f"Estimated share of the reports, for the {VALUES_SHOWN} largest values of the newest window. "
-    "Only values from the collection file.",
+    "Only values from the collection file. Of a number, `value` is the lower edge of a row, which ends "
+    "where the next one begins.",
 )
 ESTIMATE_STD_ERROR = GaugeMetric(
     name="estimate_std_error",

@@ -47,6 +47,12 @@ class EstimateHead(msgspec.Struct, frozen=True, gc=False):
     parts: int = 1
 
 
+class RowsEnd(msgspec.Struct, frozen=True, gc=False):
+    """What rows of a number need of its density: where the last one ends."""
+
+    maximum: float
+
+
 class DecodedEstimate(EstimateHead, frozen=True, gc=False, kw_only=True):
     """An estimate with its columns; `values` is still text, see `Labels`."""
 
@@ -63,6 +69,7 @@ class DecodedEstimate(EstimateHead, frozen=True, gc=False, kw_only=True):
     high_all: list[float] = []
     unbiased: list[float] = []
     discovered_at: list[Annotated[int, Meta(ge=0, le=LATEST_SECONDS)] | None] = []
+    density: RowsEnd | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +82,8 @@ class EstimateBatch:
     texts : the JSON of those records that are parts, by place.
     lengths : int64 (records,), values of each.
     values : int32 (n,), places of the values in `Labels.texts`; n the sum of lengths.
-    numbers : frequency, low, high, std_error, count, misfit_error, low_all, high_all, unbiased and
-        discovered_at, float64 (n,); NaN for null.
+    numbers : frequency, low, high, std_error, count, misfit_error, low_all, high_all, unbiased,
+        discovered_at and upper, float64 (n,); NaN for null.
     flags : significant and unreliable, float64 (n,): 1, 0, or NaN for null.
     """
 
@@ -109,6 +116,7 @@ class Labels:
 NUMBERS = ("frequency", "low", "high", "std_error", "count")
 OPTIONAL = ("misfit_error", "unreliable", "low_all", "high_all", "unbiased", "discovered_at")
 COLUMNS = (*NUMBERS, "significant")
+UPPER = "upper"  # edges of a number's rows
 UNKNOWN = struct.pack("d", nan)
 
 _DECODER = msgspec.json.Decoder(DecodedEstimate)
@@ -127,11 +135,11 @@ def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, i
     heads: list[EstimateHead] = []
     texts: dict[int, bytes] = {}
     places: list[npt.NDArray[np.int32]] = []
-    columns: dict[str, list[bytes]] = {name: [] for name in (*COLUMNS, *OPTIONAL)}
+    columns: dict[str, list[bytes]] = {name: [] for name in (*COLUMNS, *OPTIONAL, UPPER)}
     for each in records:
         try:
             record = _DECODER.decode(each)
-            found = labels.places(bytes(record.values))
+            found, upper = labels.places(bytes(record.values)), _upper_edges(record)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if not _is_whole(record, len(found)):
@@ -140,7 +148,7 @@ def batch_of(records: Sequence[bytes], labels: Labels) -> tuple[EstimateBatch, i
             texts[len(heads)] = each
         heads.append(EstimateHead(*_head_of(record)))
         places.append(found)
-        for column, entries in zip(columns.values(), _columns_of(record), strict=True):
+        for column, entries in zip(columns.values(), (*_columns_of(record), upper), strict=True):
             column.append(_packed(entries) if entries else UNKNOWN * len(found))
     arrays = {name: np.frombuffer(b"".join(parts), np.float64) for name, parts in columns.items()}
     flags = {name: arrays.pop(name) for name in ("significant", "unreliable")}
@@ -158,6 +166,19 @@ def _is_whole(record: DecodedEstimate, values: int) -> bool:
         and 0 <= record.window_start < record.window_end <= LATEST_SECONDS
         and 1 <= record.part <= record.parts
     )
+
+
+def _upper_edges(record: DecodedEstimate) -> list[float]:
+    """Return where each row of a number ends, whose values are lower edges, ascending; empty for others.
+
+    Raises
+    ------
+    DecodeError if the values are no numbers.
+    """
+    if record.density is None:
+        return []
+    lower = msgspec.json.decode(record.values, type=list[float], strict=False)
+    return [*lower[1:], record.density.maximum][: len(lower)]
 
 
 def _packed(entries: list[Any]) -> bytes:

@@ -15,6 +15,7 @@ from deniable.analysis.errors import arrow
 from deniable.analysis.sources.json_columns import (
     NUMBERS,
     OPTIONAL,
+    UPPER,
     EstimateBatch,
     EstimateHead,
     Labels,
@@ -161,7 +162,7 @@ class NewestEstimates:
         values = ordered([each.values for each in self._batches]).astype(np.int32)
         columns = _window_columns(records, lengths)
         columns["value"] = repeated_text(values, texts).cast(pa.string())
-        for name in (*NUMBERS, "misfit_error", "low_all", "high_all", "unbiased"):
+        for name in (*NUMBERS, "misfit_error", "low_all", "high_all", "unbiased", UPPER):
             columns[name] = _nullable(ordered([each.numbers[name] for each in self._batches]), pa.float64())
         for name in ("significant", "unreliable"):
             columns[name] = _nullable(ordered([each.flags[name] for each in self._batches]), pa.bool_())
@@ -232,6 +233,6 @@ def _other_rows(records: Sequence[EstimateHead]) -> Any:
     shares = [rest.frequency * each.reports for each, rest in zip(records, rests, strict=True)]
     columns["count"] = pa.array(shares, pa.float64())
     columns["is_other"] = pa.array([True] * len(records), pa.bool_())
-    for name in ("significant", *OPTIONAL):
+    for name in ("significant", *OPTIONAL, UPPER):
         columns[name] = pa.nulls(len(records), schema.field(name).type)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)

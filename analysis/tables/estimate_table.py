@@ -18,7 +18,7 @@ def estimate_schema() -> Any:
     above 1; it is null for numbers. All three are null in records of older versions. `reports` is of the
     window, and repeated on each of its rows, as are the columns after it up to `fingerprint`. `discovered_at`
     is null except for texts that growing has found; `fit_p_value`, of the window, in records of older
-    versions.
+    versions; `upper`, where a row of a number ends that begins at `value`, also for other mechanisms.
     """
     pa = arrow("a table of estimates")
     moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
@@ -50,6 +50,7 @@ def estimate_schema() -> Any:
             ("fingerprint", repeated),
             ("discovered_at", moment),
             ("fit_p_value", number),
+            ("upper", number),
         ]
     )
 

@@ -16,7 +16,7 @@ from deniable.analysis.tables.arrow_table import checked_columns
 FORMATS = ("parquet", "csv")
 MOST_BLOCK = 2**31 - 1
 #: Columns that files of older versions lack; they are null then.
-LATER = ("low_all", "high_all", "unbiased", "discovered_at", "fit_p_value")
+LATER = ("low_all", "high_all", "unbiased", "discovered_at", "fit_p_value", "upper")
 
 
 def plain_schema(schema: Any) -> Any:

@@ -53,7 +53,7 @@ def plot_shares(table: Any, about: Mapping[str, Any], *, log: bool = False, axes
     if len(starts) > 1:
         _draw_lines(axes, table, starts)
     elif is_number:
-        _draw_steps(axes, table, about.get("edges"), log=log)
+        _draw_steps(axes, table, log=log)
     else:
         _draw_bars(axes, table)
     if log and not (is_number and len(starts) == 1):
@@ -87,13 +87,14 @@ def _draw_bars(axes: Any, table: Any) -> None:
     axes.set_ylabel("value")
 
 
-def _draw_steps(axes: Any, table: Any, edges: list[float] | None, *, log: bool) -> None:
-    """Draw the rows of a number; the last one as wide as the one before it where no edges are known."""
+def _draw_steps(axes: Any, table: Any, *, log: bool) -> None:
+    """Draw the rows of a number; the last one as wide as the one before it in files of older versions."""
     lower = np.array([float(value) for value in table["value"].to_pylist()])
     share, below, above = _figures(table)
     order = np.argsort(lower)
     lower, share, below, above = (each[order] for each in (lower, share, below, above))
-    upper = np.append(lower[1:], edges[-1] if edges else 2 * lower[-1] - lower[-2])
+    last = table["upper"][int(order[-1])].as_py() if "upper" in table.column_names else None
+    upper = np.append(lower[1:], 2 * lower[-1] - lower[-2] if last is None else last)
     axes.bar(lower, share, upper - lower, align="edge", color="tab:blue", alpha=0.6, edgecolor="white")
     middle = (lower + upper) / 2
     if log:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import stat
 import sys
 
@@ -26,6 +27,17 @@ def end_with_the_reader() -> None:
 
     if stat.S_ISFIFO(os.fstat(number).st_mode):
         loop.add_reader(number, end)  # a pipe's write end becomes readable when its reader goes
+
+
+def is_reader_gone() -> bool:
+    """Whether stdout is a pipe without a reader."""
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError):  # no file, or closed
+        return False
+    poll = select.poll()
+    poll.register(number, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _end_quietly() -> None:

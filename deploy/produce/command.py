@@ -6,6 +6,7 @@ from typing import BinaryIO
 import click
 
 from deniable.config.file import load
+from deniable.deploy.cli.line_output import is_reader_gone
 from deniable.deploy.cli.options import (
     Folder,
     config_option,
@@ -37,6 +38,7 @@ from deniable.deploy.produce.unknown.unknown_reports import MIN_REPORTS, Unknown
 from deniable.deploy.produce.unknown.unknown_values import UnknownValues, value_options
 from deniable.estimators.collection import Collection
 from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
 from deniable.producers.opening.console_producer import on_console
 from deniable.producers.opening.from_file import producer_config
 from deniable.producers.responders.batch import PART_BYTES, QUEUED_BYTES
@@ -149,33 +151,37 @@ def produce(
     )
     read = field if second_field is None else f"{field}, {second_field}"
     progress = _progress(settings, asked, read, Path(stream.name)) if is_file(stream) else None
-    run_produce(
-        settings,
-        Inputs(stream, progress, follow=follow),
-        InputBatches(
-            layout,
-            field,
-            clients,
-            value_reader(asked),
-            strict,
-            _batch_lines(settings, asked),
-            time_field=time_field,
-            second_field=second_field,
-            delimiter=delimiter or ",",
-            first_lines=MIN_REPORTS if reports.is_deciding else BATCH_LINES,
-            doubt=doubt_of(asked) if is_shown else None,
-        ),
-        metrics_port=metrics_port,
-        metrics_listen=metrics_listen,
-        unknown=UnknownValues(
-            asked,
-            field,
-            second_field,
-            is_shown=is_shown,
-            is_strict=strict,
-        ),
-        reports=reports,
-    )
+    try:
+        run_produce(
+            settings,
+            Inputs(stream, progress, follow=follow),
+            InputBatches(
+                layout,
+                field,
+                clients,
+                value_reader(asked),
+                strict,
+                _batch_lines(settings, asked),
+                time_field=time_field,
+                second_field=second_field,
+                delimiter=delimiter or ",",
+                first_lines=MIN_REPORTS if reports.is_deciding else BATCH_LINES,
+                doubt=doubt_of(asked) if is_shown else None,
+            ),
+            metrics_port=metrics_port,
+            metrics_listen=metrics_listen,
+            unknown=UnknownValues(
+                asked,
+                field,
+                second_field,
+                is_shown=is_shown,
+                is_strict=strict,
+            ),
+            reports=reports,
+        )
+    except DeliveryError:
+        if not (console and is_reader_gone()):  # as of `| head`
+            raise
 
 
 def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:

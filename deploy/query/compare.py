@@ -113,6 +113,7 @@ def lines_of(record: ComparisonRecord) -> list[str]:
         figures = (record.first_share, record.second_share, record.difference, record.low, record.high)
         first, second, difference, low, high = (column[place] for column in figures)
         first, second = shown_share(first), shown_share(second)
+        difference = min(max(difference, low), high)  # noise may take it out of [-1, 1], too
         mark = " *" if record.significant[place] else ""
         lines.append(
             f"{names[place]:<{width}} {first:>9.6f} {second:>9.6f} {difference:>+10.6f} {low:>+9.6f} "

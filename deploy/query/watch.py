@@ -110,9 +110,8 @@ def print_newest(configuration: Configuration, collection: Collection) -> None:
     record = latest.newest.get(collection.name)
     if record is None:
         raise click.ClickException(
-            f"{topics.estimates} must hold an estimate of {collection.name}, got none: a window is "
-            f"published once it has {number_of(collection.minimum_reports, 'report')}; without --once, watch "
-            "waits for it"
+            f"{topics.estimates} has no estimate of {collection.name} yet: a window is published once it has "
+            f"{number_of(collection.minimum_reports, 'report')}; without --once, watch waits for it"
         )
     if not sys.stdout.isatty():
         _print_line(record)

@@ -63,10 +63,10 @@ export const typed = (client: Client): TypedClient => client as TypedClient;
 
 
 @click.command()
-@click.option("--python", "language", flag_value="python", help="A module with a function a collection.")
-@click.option("--typescript", "language", flag_value="typescript", help="Types for the client of web pages.")
+@click.option("--python", is_flag=True, help="A module with a function a collection.")
+@click.option("--typescript", is_flag=True, help="Types for the client of web pages.")
 @config_option
-def generate(language: str | None, config: Path) -> None:
+def generate(python: bool, typescript: bool, config: Path) -> None:
     """Write typed functions for the events of the collection file to standard output.
 
     Misspelt collections and values then fail in the editor, and in mypy, pyright or tsc. Where a file lists
@@ -74,10 +74,11 @@ def generate(language: str | None, config: Path) -> None:
 
     Example: deniable generate --python > events.py
     """
-    if language is None:
-        raise click.UsageError("give --python or --typescript")
+    if python == typescript:
+        got = "both: run it once for each" if python else "neither"
+        raise click.UsageError(f"give either --python or --typescript, got {got}")
     loaded = load(config)
-    click.echo(_python(loaded) if language == "python" else _typescript(loaded), nl=False)
+    click.echo(_python(loaded) if python else _typescript(loaded), nl=False)
 
 
 def _python(loaded: Configuration) -> str:

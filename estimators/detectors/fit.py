@@ -63,7 +63,18 @@ def with_fit(
     mechanism: Mechanism | BitNoise,
     repeats: float = 1.0,
 ) -> Estimate:
-    """Add the p-value of all tests together (Bonferroni) to the diagnostics of an estimate.
+    """Add `fit_p_value` of the counts, of which the estimate is, to its diagnostics."""
+    p_value = fit_p_value(counts, sizes, mechanism, repeats)
+    return replace(result, diagnostics=result.diagnostics | {FIT: p_value})
+
+
+def fit_p_value(
+    counts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    mechanism: Mechanism | BitNoise,
+    repeats: float = 1.0,
+) -> float:
+    """Return the p-value of all tests together (Bonferroni).
 
     Tested are each counter; of a pair also each margin, which is k-RR of one field; of bits also how many
     there are in all. The smallest counter of a cohort has the least lower tail, and the largest the least
@@ -71,7 +82,6 @@ def with_fit(
 
     Parameters
     ----------
-    result : of these counts.
     counts : int64 array (cohorts, width).
     sizes : int64 array (cohorts,), reports, each of another client but for `repeats`.
     mechanism : of the reports, or the noise of their bits.
@@ -90,8 +100,7 @@ def with_fit(
         mechanism = BitNoise(mechanism.q_star, mechanism.p_star, mechanism.ones, bits)
     if isinstance(mechanism, BitNoise):
         bounds.append(_bound_of_total(counts, sizes, mechanism, repeats))
-    p_value = min(1.0, len(bounds) * min(bounds))
-    return replace(result, diagnostics=result.diagnostics | {FIT: p_value})
+    return min(1.0, len(bounds) * min(bounds))
 
 
 def _bound(

@@ -61,7 +61,8 @@ class DetectedChange:
     since : first window after the change that explains the estimates best, by the number given to `add`.
     found : window of the alarm, by its number.
     before, after : mean shares of the windows before and after that one, unbiased, fractions.
-    low, high : interval of after - before, with 95 % for all starts that were compared at once.
+    low, high : interval of after - before, within [-1, 1], with 95 % for all starts that were compared at
+        once.
     is_partial : whether `after` is the share of the window `since` alone, which may hold a part of the
         change; the next window may state it anew.
     """
@@ -96,7 +97,8 @@ class _Partial:
         change, half = after - self.said.before, self.quantile * float(np.sqrt(self.variance + variance))
         if change * (self.said.after - self.said.before) <= 0 or abs(change) <= half:
             return replace(self.said, is_partial=False)
-        return replace(self.said, after=after, low=change - half, high=change + half, is_partial=False)
+        low, high = _difference_interval(change, half)
+        return replace(self.said, after=after, low=low, high=high, is_partial=False)
 
 
 class ShareChangeDetector:
@@ -206,11 +208,16 @@ class ShareChangeDetector:
         self._reports[value] = self._sum[value] = self._noise[value] = 0
         self._before[:, :, value] = 0
         self._logs[:, :, value] = -np.inf
-        low, high = after - before - half, after - before + half
+        low, high = _difference_interval(after - before, half)
         found = DetectedChange(value, self._starts[place], window, before, after, low, high, is_partial)
         if is_partial:
             self._partial[value] = _Partial(found, quantile, per_report / reports)
         return found
+
+
+def _difference_interval(change: float, half: float) -> tuple[float, float]:
+    """Return the ends of a difference of two fractions, which is in [-1, 1]."""
+    return max(-1.0, min(1.0, change - half)), max(-1.0, min(1.0, change + half))
 
 
 def _is_kept(start: int, age: int) -> bool:

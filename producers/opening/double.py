@@ -26,6 +26,7 @@ from deniable.producers.responders.validation import (
     Values,
     client_text,
     one_given,
+    unix_times,
 )
 from deniable.producers.transport.console import shown_pack
 from deniable.protocol.secrets import aes
@@ -43,7 +44,7 @@ class Event(NamedTuple):
     collection : its name.
     value : one value, or all values of one call to `report`.
     client : None if each value is from a different client; of several values, their clients.
-    at : unix seconds; None for now.
+    at : time, or times, as given; None for now.
     """
 
     collection: str
@@ -117,7 +118,7 @@ class ProducerDouble:
         if self._is_closed or owner == "" or not 0 <= seconds <= MAX_WINDOW_START:
             self._dropped[collection] += 1
             return
-        self._keep(Event(collection, value, owner, at), [checked], owner, at)
+        self._keep(Event(collection, value, owner, at), [checked], owner, None if at is None else seconds)
 
     def report(
         self,
@@ -132,7 +133,7 @@ class ProducerDouble:
         owners = one_given(clients, client)
         if self._is_closed:
             raise ClosedError
-        return self._keep(Event(collection, values, owners, at), values, owners, at)
+        return self._keep(Event(collection, values, owners, at), values, owners, unix_times(at))
 
     def _keep(self, event: Event, values: object, clients: Clients, at: Times) -> Receipt:
         parts = list(self._randomization.submissions(event.collection, values, clients, at))

@@ -22,13 +22,14 @@ from deniable.protocol.notation import (
     number_of,
     text_of,
 )
+from deniable.protocol.times import NUMBERS, SIMULATED, seconds_of_number
 from deniable.protocol.wire import MAX_WINDOW_START
 
 #: One value: text, a number, a truth value, or a set or pair of them.
 EventValue: TypeAlias = (
     str | float | np.integer | np.floating | np.bool_ | AbstractSet[Any] | Sequence[Any] | None
 )
-#: Unix seconds of one event; None for now.
+#: Time of one event, a number as `protocol.times` reads it, mostly unix seconds; None for now.
 EventTime: TypeAlias = float | np.integer | np.floating | None
 #: One value, or several.
 Values: TypeAlias = EventValue | NDArray[np.generic]
@@ -36,7 +37,7 @@ Values: TypeAlias = EventValue | NDArray[np.generic]
 Clients: TypeAlias = (
     str | int | Sequence[str | int] | NDArray[np.str_] | NDArray[np.integer] | NDArray[np.object_] | None
 )
-#: Unix seconds of the events, one number or one for each; None for now.
+#: Times of the events, one number or one for each; None for now.
 Times: TypeAlias = (
     float | np.integer | np.floating | Sequence[float] | NDArray[np.integer] | NDArray[np.floating] | None
 )
@@ -239,6 +240,29 @@ def client_text(what: str, client: object) -> str:
     if not isinstance(client, str) and not (is_number(client) and number_of(client).is_integer()):
         raise TypeError(f"{what} must be text or an integer, got {type(client).__name__}")
     return text_of(client)
+
+
+def unix_times(at: Times) -> Times:
+    """Return times in unix seconds, each number as `protocol.times` reads it; other types as they are.
+
+    Raises
+    ------
+    ValueError if a number is no time.
+    """
+    times = np.asarray(at)
+    if times.dtype.kind not in "iuf":
+        return at
+    are_milliseconds = (times >= 1e12) & (times < 1e13)
+    are_seconds = ((times >= 0) & (times < SIMULATED)) | ((times >= 1e8) & (times < 1e11))
+    others = np.flatnonzero(~(are_milliseconds | are_seconds))
+    if not (others.size or are_milliseconds.any()):
+        return at
+    found = np.where(are_milliseconds, times / 1000, times)
+    for place in others.tolist():
+        found.flat[place] = seconds_of_number(times.flat[place].item())
+    if np.isinf(found).any():
+        raise ValueError(f"at must be {NUMBERS}")
+    return found
 
 
 def window_starts(at: object, count: int, window_seconds: int) -> NDArray[np.int64]:

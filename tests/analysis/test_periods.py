@@ -61,6 +61,16 @@ def test_period_without_bounds_is_all_time() -> None:
     assert period_between(NOON - 5, None, None, NOON, None) == Period(NOON - 5, LATEST)
 
 
+def test_a_number_is_read_as_in_commands() -> None:
+    day = NOON - DAY // 2
+    assert seconds_of("start", 20260131) == seconds_of("start", 20260131.0) == day
+    assert seconds_of("start", 1000 * NOON) == NOON
+    berlin = ZoneInfo("Europe/Berlin")
+    assert seconds_of("start", 20260131, berlin) == seconds_of("start", "20260131", berlin) == day - 3600
+    with pytest.raises(AnalysisError, match="start"):
+        seconds_of("start", 12345678)
+
+
 def test_number_of_numpy_is_a_time() -> None:
     assert period_between(np.int64(NOON - 5), NOON, None, NOON, None) == Period(NOON - 5, NOON)  # type: ignore[arg-type]
 

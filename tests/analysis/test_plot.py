@@ -89,7 +89,9 @@ def test_a_number_has_its_rows_on_its_axis_and_a_density_beside():
 
 def test_chosen_rows_are_drawn_to_their_last_edge():
     """On a logarithmic axis, where the last row is not as wide as the one before it."""
-    axes = of_a_number((0, 1, 10, 100)).plot(log=True)
+    table = of_a_number((0, 1, 10, 100))
+    assert table["upper"].to_pylist() == [1, 10, 100]
+    axes = table.plot(log=True)
     assert [(bar.get_x(), bar.get_width()) for bar in axes.patches] == [(0, 1), (1, 9), (10, 90)]
     assert axes.get_xlim()[1] == 100
 

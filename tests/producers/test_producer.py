@@ -67,6 +67,19 @@ def test_packs_group_reports_by_collection_and_window(make, kafka):
     assert (counters.backlog.packs, counters.backlog.bytes) == (0, 0)
 
 
+def test_a_date_or_milliseconds_are_the_time_that_files_mean_by_them(make, kafka):
+    """Through `report` and `record`, alone and among seconds."""
+    target, now = make(), 1_767_225_600
+    target.report("latency", [1, 2, 3], None, at=np.array([20_260_101, now * 1000, now]))
+    target.report("latency", 1, None, at=20_260_101)
+    target.record("latency", 1, None, at=now * 1000 + 250)
+    with pytest.raises(ValueError, match="13 digits"):
+        target.report("latency", [1, 2], None, at=[now, 12_345_678])
+    target.flush()
+    assert {pack.window_start for pack in packs(kafka)} == {now}
+    assert sum(pack.reports for pack in packs(kafka)) == 5
+
+
 def test_reports_default_to_the_present_time(make, kafka):
     before = int(time.time()) // 60 * 60
     target = make()

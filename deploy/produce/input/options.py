@@ -1,5 +1,6 @@
 """Options that say what a line of input holds, and whether they fit each other and the collection."""
 
+import reprlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -23,7 +24,9 @@ class Delimiter(click.ParamType):
         """Return the character."""
         character = "\t" if value == "\\t" else value
         if len(character) != 1 or character in '"\r\n':
-            self.fail("must be one character, not a quote or a line end", param, context)
+            self.fail(
+                f"must be one character, not a quote or a line end, got {reprlib.repr(value)}", param, context
+            )
         return character
 
 

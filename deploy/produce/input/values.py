@@ -2,14 +2,18 @@
 
 Whether a report is sent must not depend on its value: one that is empty, not a number or of another type
 becomes a value that the collection does not know, and is sent like any other.
+
+Where any text is asked for, CSV writes as a text what JSON has as a number: 1 is `1.0` beside an empty cell.
+So in files a text may mean a candidate, as one of a list would.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from deniable.estimators.collection import Collection
+from deniable.estimators.collection import ANY_TEXT, Collection
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.protocol.notation import UNKNOWN, ListedTexts, text_of
 
 One = str | float | None
 Value = One | list[One] | tuple[One, One]
@@ -27,7 +31,21 @@ def takes_two(collection: Collection) -> bool:
 
 def value_reader(collection: Collection) -> Callable[[Any], Value]:
     """Return the function that reads a value of this collection."""
+    if isinstance(collection.mechanism, ANY_TEXT):
+        listed = ListedTexts(collection.candidates)
+        return candidate_reader(listed, collection.candidates) if listed.has_numbers else one
     return several if takes_several(collection) else pair if takes_two(collection) else one
+
+
+def candidate_reader(listed: ListedTexts, candidates: Sequence[str]) -> Callable[[Any], One]:
+    """Return `one`, but the candidate that a value means in its place: rule 4 of `protocol.notation`."""
+
+    def read(found: Any) -> One:
+        value = one(found)
+        index = listed.find(text_of(value))
+        return value if index == UNKNOWN else candidates[index]
+
+    return read
 
 
 def one(found: Any) -> One:

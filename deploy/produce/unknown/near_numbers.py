@@ -15,8 +15,11 @@ from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.notation import ListedTexts, number_of
 
 _GAP = r"[  ' _\u2019\u202f]"
-_DIGITS = rf"[+-]?\d[\d.,]*({_GAP}\d[\d.,]*)*"
+_DIGITS = rf"[+-]?\d[\d.,]*({_GAP}\d[\d.,]*)*(?:[eE][+-]?\d+)?"
 _NEAR = re.compile(rf"(?P<before>\D{{0,4}}?)\s*(?P<digits>{_DIGITS})\s*(?P<after>\D{{0,4}})")
+_SIGNED = re.compile(rf"\({_DIGITS}\)|{_DIGITS}\s*[+\u2212-]|[\u2010-\u2015\u2212]\s*{_DIGITS}")
+_NOT_DECIMAL = re.compile(r"[+-]?0[xob][0-9a-f_]+", re.IGNORECASE)
+_AMOUNT = re.compile(r"[+-]?[0.,\s]+")
 _LONGEST = 40  # characters; no amount is longer
 
 
@@ -44,10 +47,20 @@ def why_no_number(text: str) -> str:
     ----------
     text : of which `notation.number_of` makes no number.
     """
-    if len(text) > _LONGEST or not (match := _NEAR.fullmatch(text.strip())):
+    written = text.strip()
+    if len(text) > _LONGEST:
+        return ""
+    if _has_other_digits(written):
+        return "it has digits other than 0 to 9"
+    if _NOT_DECIMAL.fullmatch(written):
+        return "it is not decimal"
+    if _SIGNED.fullmatch(written):
+        return "its sign is not a - or + before its digits"
+    if not (match := _NEAR.fullmatch(written)):
         return ""
     beside = match["before"] + match["after"]
-    if any(unicodedata.category(each) == "Sc" for each in beside) or re.fullmatch("[A-Z]{3}", beside.strip()):
+    is_code = re.fullmatch("[A-Z]{3}|[Ee]uros?|[Dd]ollars?", beside.strip())
+    if is_code or any(unicodedata.category(each) == "Sc" for each in beside):
         return "it has a currency"
     if "%" in beside:
         return "it has a percent sign"
@@ -58,3 +71,9 @@ def why_no_number(text: str) -> str:
     if re.search(_GAP, match["digits"]) or re.fullmatch(r"\D?\d{1,3}(\.\d{3}){2,}", match["digits"]):
         return "it has separators of thousands"
     return ""
+
+
+def _has_other_digits(written: str) -> bool:
+    """Whether a text is of digits, signs and separators, and not all of its digits are 0 to 9."""
+    plain = "".join("0" if unicodedata.category(each) in ("Nd", "No") else each for each in written)
+    return not written.isascii() and plain != re.sub("[1-9]", "0", written) and bool(_AMOUNT.fullmatch(plain))

@@ -37,10 +37,11 @@ def change_lines(
     for each in changes:
         now = newest.get(each.value)
         part = ", maybe a part of it: the next final window states it anew" if each.partial else ""
+        change = min(max(each.change, each.low), each.high)
         in_newest = "" if now is None else f"; in the newest window {shown(now):{form}}"
         lines.append(
             f"  {printable_name(each.value)}: {shown(each.before):{form}} to {shown(each.after):{form}} "
-            f"since {iso(each.since)}, by {each.change:+{form}} ({each.low:+{form}} to {each.high:+{form}}), "
+            f"since {iso(each.since)}, by {change:+{form}} ({each.low:+{form}} to {each.high:+{form}}), "
             f"found {iso(each.found)}{part}{in_newest}"
         )
     return lines

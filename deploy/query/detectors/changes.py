@@ -1,18 +1,23 @@
 """`deniable changes`: which shares changed, and intervals of the shares so far that hold at every look."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import click
 import msgspec
+import numpy as np
 
 from deniable.aggregator.history.periods import Period
 from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
 from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
 from deniable.aggregator.history.share_sequences import ShareSequence, sequence_at
 from deniable.aggregator.history.window_reader import most_windows, read_windows
-from deniable.aggregator.history.window_shares import shares_of_counts
+from deniable.aggregator.history.window_shares import repeats_noise, shares_of_counts
 from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.periods import check_room
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.entries import CHANGE_ALARMS
@@ -20,10 +25,14 @@ from deniable.config.file import load
 from deniable.deploy.cli.event_loop import run_until_signalled
 from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
+from deniable.deploy.offline.estimate_table import contradictions
 from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
 from deniable.deploy.query.past_windows import coverage_lines, json_option
 from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.estimators.collection import Collection
+from deniable.estimators.detectors.fit import FIT, fit_p_value
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.rollup.overlap import client_overlap
 
 
 class ChangesAnswer(msgspec.Struct, frozen=True):
@@ -35,6 +44,7 @@ class ChangesAnswer(msgspec.Struct, frozen=True):
     changes : by the time at which they were found, in the period.
     sequence : of the windows in the period, of a number that of its mean; null if no window has
         minimum_reports.
+    fit_p_value : of the test of fit of the period's counts, where clients may return.
     """
 
     version: int
@@ -44,6 +54,7 @@ class ChangesAnswer(msgspec.Struct, frozen=True):
     coverage: WindowCoverage
     changes: list[ShareChange]
     sequence: ShareSequence | None
+    fit_p_value: float = 1.0
 
 
 @click.command()
@@ -77,8 +88,7 @@ def changes(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    is_number = isinstance(asked.mechanism, SquareWave)
-    if not (is_number or asked.entries):
+    if not (isinstance(asked.mechanism, SquareWave) or asked.entries):
         raise click.UsageError(
             f"{asked.name} has no candidates, so no shares are estimated: deniable decode {asked.name} "
             "--grow, for each of two periods, shows which texts were frequent then"
@@ -116,11 +126,31 @@ def changes(
         coverage=coverage_of(asked, period, joined),
         changes=[each for each in monitor.update() if each.found > period.start],
         sequence=sequence_at(asked, within) if within else None,
+        fit_p_value=fit_of([each for start, each in counts.items() if start >= period.start], asked),
     )
     if as_json:
         click.echo(msgspec.json.encode(answer))
         return
     for line in coverage_lines(asked, answer.coverage):
         click.echo(line, err=True)
-    lines = change_lines(asked, answer.changes, rate, monitor.newest())
-    click.echo("\n".join([*lines, *(mean_lines if is_number else share_lines)(answer.sequence)]))
+    click.echo("\n".join(lines_of(asked, answer, monitor.newest())))
+
+
+def fit_of(windows: Sequence[WindowCounts], collection: Collection) -> float:
+    """Return the p-value of the test of fit of all windows together; 1 without any."""
+    if not windows:
+        return 1.0
+    total = reduce(add, windows)
+    reports = np.array([each.reports for each in windows], np.int64)
+    repeats = client_overlap(reports) if repeats_noise(collection) else 1.0
+    return fit_p_value(total.counts, total.cohort_sizes, collection.mechanism, repeats)
+
+
+def lines_of(collection: Collection, answer: ChangesAnswer, newest: Mapping[str, float]) -> list[str]:
+    """Return what is printed for people; `newest` is as of `change_lines`."""
+    is_number = isinstance(collection.mechanism, SquareWave)
+    return [
+        *contradictions({FIT: answer.fit_p_value}),
+        *change_lines(collection, answer.changes, answer.rate, newest),
+        *(mean_lines if is_number else share_lines)(answer.sequence),
+    ]

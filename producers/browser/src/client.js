@@ -53,7 +53,7 @@ export const open = async ({
   /** By choice, or by the browser's signal and no choice. @param {any} state */
   const isOut = (state) => isLeaving || (state.isOut ?? isSignalled);
 
-  const list = listOf(edge, publicKey, change, isOut);
+  const list = listOf(edge, publicKey, change, isOut, count);
   const delivery = deliveryOf(edge, own, change, isOut, () => list._refresh("no-cache"), count);
 
   /** Cut off and forget what this page holds in memory. */

@@ -52,10 +52,7 @@ export const deliveryOf = (edge, name, change, isOut, refresh, count) => {
 
   /** When the pause ends, 0 if there is none. @param {any} state */
   const pauseOf = ({ pause }) => {
-    if (isAhead(pause?.[1], LONGEST_PAUSE)) {
-      pause[1] = 0;
-      count("clock_ahead");
-    }
+    if (isAhead(pause?.[1], LONGEST_PAUSE, count)) pause[1] = 0;
     return pause?.[1] ?? 0;
   };
 

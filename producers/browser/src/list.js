@@ -9,8 +9,9 @@ import { isAhead, now } from "./short.js";
  * @param {string} edge @param {string} publicKey base64
  * @param {import("./storage.js").Storage["change"]} change
  * @param {(state: any) => boolean} isOut whether the person takes no part
+ * @param {(what: string) => void} count
  */
-export const listOf = (edge, publicKey, change, isOut) => {
+export const listOf = (edge, publicKey, change, isOut, count) => {
   /** Seconds until a list is asked for again; a browser's cache answers for as long as the edge says. */
   const MAX_AGE = 300;
   const address = `${edge}/v1/collections`;
@@ -48,7 +49,7 @@ export const listOf = (edge, publicKey, change, isOut) => {
         // The app may pin another key since it was stored.
         await accept(stored[0]).catch(() => refresh());
       }
-      if (now() >= old || isAhead(old, MAX_AGE)) attempt(refresh());
+      if (now() >= old || isAhead(old, MAX_AGE, count)) attempt(refresh());
       return collections;
     },
     /** Load it again: its entries hold what was prepared of the secret. */

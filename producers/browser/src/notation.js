@@ -2,8 +2,8 @@
 
 import { float, textOf } from "./short.js";
 
-/** The number that a value is or writes, NaN for any other: the two differ about empty text, `0x2`, `2 m`, true and null. @param {any} value */
-export const numberOf = (value) => (parseFloat(value) === float(value) ? float(value) : NaN);
+/** The number that a value is or writes, NaN for any other: the two differ about empty text, `0x2`, `2 m`, true and null, but not about `0x0`, `0b0` and `0o0`. @param {any} value */
+export const numberOf = (value) => (/[bxo]/i.test(value) || parseFloat(value) !== float(value) ? NaN : float(value));
 
 /** Equal for texts of the same number or truth. @param {string} text */
 const compared = (text) => {
@@ -14,6 +14,6 @@ const compared = (text) => {
 
 /** Of the listed text that a value means: itself, or else the only one that is compared as equal; -1 if none is. @param {string[]} values @param {any} value */
 export const indexIn = (values, value) => {
-  const text = textOf(value), wanted = compared(text), [same, another] = values.filter((each) => compared(each) === wanted);
+  const text = textOf(value), [same, another] = values.filter((each) => compared(each) === compared(text));
   return values.indexOf(another ? text : same);
 };

@@ -11,11 +11,12 @@ export const big = BigInt;
 /** Unix seconds. */
 export const now = () => Date.now() / 1000;
 /**
- * Whether a time lies further ahead than it can: the clock was ahead when it was set. Then it is void, if it only paces.
+ * Whether a time lies further ahead than it can: the clock was ahead when it was set. Then it is void, if it only paces,
+ * which is counted.
  *
- * @param {number} time unix seconds @param {number} longest seconds from when it is set
+ * @param {number} time unix seconds @param {number} longest seconds from when it is set @param {(what: string) => void} count
  */
-export const isAhead = (time, longest) => time > now() + longest;
+export const isAhead = (time, longest, count) => time > now() + longest && !count("clock_ahead");
 export const { min, max, floor } = Math;
 /** Of a whole number of 64 bits, too. */
 export const float = Number;

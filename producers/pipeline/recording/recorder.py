@@ -29,7 +29,7 @@ from deniable.producers.pipeline.recording.submissions import Randomization
 from deniable.producers.pipeline.report_pipeline import ReportPipeline
 from deniable.producers.responders.single_value import unix_seconds, value_rule
 from deniable.producers.responders.validation import EventTime, client_text
-from deniable.protocol.wire import MAX_WINDOW_START
+from deniable.protocol.times import NUMBERS
 
 INTERVAL_SECONDS = 0.02
 IDLE_SECONDS = 1.0
@@ -244,7 +244,7 @@ class Recorder:
             self._discard(name, lost, "client must not be empty")
         usable = named.in_time()
         if lost := len(named.values) - len(usable.values):
-            self._discard(name, lost, f"at must be in [0, {MAX_WINDOW_START}]")
+            self._discard(name, lost, f"at must be {NUMBERS}")
         submissions: list[Submission] = []
         for part in usable.by_client():
             clients = None if part.clients[0] is None else cast("list[str]", part.clients)

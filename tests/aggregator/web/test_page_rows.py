@@ -142,7 +142,10 @@ def test_files_have_the_rows_shown_and_the_figures_of_read_estimates(
             shown.section("delay").locator(".density .mean", has_text="Mean").wait_for()
             path = downloaded(shown, tmp_path, "delay")
             table = deniable.read_estimates(files=path, collection="delay", provisional=True)
+            kept = deniable.read_estimates(worker=served.address, collection="delay", provisional=True)
             assert len(table) == 12
+            assert table["upper"].null_count == 0
+            assert table["upper"].to_pylist() == kept["upper"].to_pylist()[-12:]
 
 
 def listed(path: Path) -> list[str]:

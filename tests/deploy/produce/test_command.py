@@ -4,6 +4,8 @@ import json
 import os
 import re
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -118,6 +120,18 @@ def test_console_whose_reader_is_gone_keeps_nothing(nowhere: str, monkeypatch: p
     ended = CliRunner().invoke(root, [*PRODUCE, "--input", "lines.csv", "--console"])
     assert isinstance(ended.exception, DeliveryError)
     assert "kept" not in ended.stderr + str(ended.exception)
+
+
+def test_console_ends_quietly_with_its_reader(nowhere: str) -> None:
+    """As of `| head`: more packs than a pipe holds."""
+    Path("lines.csv").write_text("carrier\n" + "AA\n" * 50_000)
+    command = [sys.executable, "-m", "deniable", *PRODUCE, "--input", "lines.csv", "--console"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("{")
+        process.stdout.close()
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, "Error" in said) == (0, False), said
 
 
 def test_messages_of_console(nowhere: str, pin_messages: PinMessages) -> None:

@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 from click.testing import CliRunner
 from msgspec import structs
 
+from deniable.aggregator.history.rollup import WindowCoverage
 from deniable.aggregator.history.share_sequences import ShareSequence
 from deniable.aggregator.records.share_change import ShareChange
+from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
-from deniable.deploy.query.detectors.changes import changes
+from deniable.deploy.query.detectors.changes import ChangesAnswer, changes, fit_of, lines_of
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT
@@ -54,6 +57,27 @@ def test_figures_of_a_change_are_in_range_and_the_newest_is_beside_them() -> Non
         == f"{line}, maybe a part of it: the next final window states it anew; in the newest window 0.0041"
     )
     assert change_lines(FRUIT, [], 0.1, {}) == ["no share changed (at most 0.1 false alarms a year)"]
+
+
+def test_counts_of_the_period_that_contradict_the_parameters_are_named_first() -> None:
+    """Of 8,000 reports the last value has none, where lies alone are hundreds."""
+    honest, forged = np.array([[5000, 3000, 2000, 1500]]), np.array([[8000, 500, 500, 0]])
+    coverage = WindowCoverage(0, 20, 2, 2, [], [], {}, 0)
+    said = []
+    for counts in (honest, forged):
+        windows = [WindowCounts(counts // 2, counts.sum(axis=1) // 2, 1, 0)] * 2
+        fit = fit_of(windows, FRUIT)
+        answer = ChangesAnswer(1, "fruit", "0", 0.1, coverage, [], None, fit)
+        said.append(lines_of(FRUIT, answer, {}))
+    assert [line for line in said[0] if "contradict" in line] == []
+    assert said[1][0].startswith("the counts contradict the parameters (p ")
+    assert said[1][1:] == said[0]
+    assert fit_of([], FRUIT) == 1
+
+
+def test_a_change_beyond_its_interval_is_shown_at_its_end() -> None:
+    all_now = ShareChange("kiwi", 60, 120, -0.02, 1.01, 1.03, 0.98, 1.0)
+    assert ", by +1.0000 (+0.9800 to +1.0000), " in change_lines(FRUIT, [all_now], 0.1, {})[1]
 
 
 def test_a_mean_that_changed_is_within_the_range_of_its_number() -> None:

@@ -58,6 +58,16 @@ def test_counts_that_contradict_the_parameters_are_named_by_period() -> None:
     assert said.startswith(f"{record.other_period}: ")
 
 
+def test_a_difference_beyond_its_interval_is_shown_at_its_end() -> None:
+    """Nobody reports the first value, then everybody: noise takes the unbiased difference beyond 1."""
+    before, after = np.array([[2000, 3500, 3500, 3000]]), np.array([[12_000, 0, 0, 0]])
+    record = compared(FRUIT, before, after)
+    assert record.difference[0] > 1
+    (row,) = [line.split() for line in lines_of(record) if line.startswith(f"{record.values[0]} ")]
+    assert row[3] == row[5] == "+1.000000"
+    assert float(row[4]) == pytest.approx(record.low[0], abs=1e-6)
+
+
 def test_help_says_what_marks_allow_for() -> None:
     said = " ".join(CliRunner().invoke(compare, ["--help"]).output.split())
     assert "are of the randomizers' noise alone" in said

@@ -119,4 +119,10 @@ def test_what_cannot_be_written_is_said(file: Path, pin_messages: PinMessages) -
         return f"{done.exit_code} {done.stderr}"
 
     file.write_text(FILE.replace("name: class", "name: items_in_cart"))
-    pin_messages({"no language": lambda: refused(), "one name for two": lambda: refused("--python")})
+    pin_messages(
+        {
+            "no language": lambda: refused(),
+            "both languages": lambda: refused("--python", "--typescript"),
+            "one name for two": lambda: refused("--python"),
+        }
+    )

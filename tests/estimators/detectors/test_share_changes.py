@@ -217,6 +217,17 @@ def test_change_inside_a_window_is_stated_by_the_next_one() -> None:
     assert detector.is_settled
 
 
+def test_interval_of_a_change_ends_where_no_share_changes_more() -> None:
+    """From nobody to everybody, in the window of the alarm and as the next one states it."""
+    error, detector = np.array([0.01]), ShareChangeDetector(1, 1e6)
+    shares = [0.0] * 50 + [1.005] * 2
+    found = [detector.add(place, 2000, np.array([each]), error, 1.0) for place, each in enumerate(shares)]
+    [first], [stated] = found[50:52]
+    assert (first.high, stated.high) == (1, 1)
+    assert 0.9 < first.low < 1
+    assert 0.9 < stated.low < 1
+
+
 def test_later_alarm_leaves_the_first_window_out() -> None:
     """A change of 3 errors of a window is found some windows later: the mixture is not in the share after."""
     error, detector, found = np.array([0.02]), ShareChangeDetector(1, 1e6), []

@@ -102,3 +102,9 @@ def test_fixture_stands_in_for_the_producer_of_an_application(pytester: pytest.P
     pytester.makepyfile(SHOP)
     pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=2)
     assert not (pytester.path / ".deniable").exists()
+    Path(pytester.path, "deniable.yaml").unlink()
+    without = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    without.assert_outcomes(errors=2)
+    without.stdout.fnmatch_lines(
+        ["the fixture deniable_file must be *deniable.yaml, which does not exist: *"]
+    )

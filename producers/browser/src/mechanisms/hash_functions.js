@@ -38,7 +38,7 @@ export const hashFunctionsOf = (buckets, key) => {
     (word, number) => {
       const size = chunks * lines, row = number % size;
       const [factor, offset] = wordsOf(blockKey, new Bytes(Halves.of(floor(number / size)).buffer));
-      const symbol = float(((BigInt.asUintN(64, word * factor + offset) >> 32n) * big(buckets ** (digits * chunks))) >> 32n);
+      const symbol = float(((big.asUintN(64, word * factor + offset) >> 32n) * big(buckets ** (digits * chunks))) >> 32n);
       // The coefficients as digits of a number, the first one highest: 1, then g + (0 to g - 1), then g^2 + …
       let line = row % lines, highest = 1, rest = floor(symbol / buckets ** (digits * floor(row / lines))), sum = 0;
       for (; line >= highest; highest *= buckets) line -= highest;

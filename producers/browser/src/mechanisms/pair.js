@@ -68,7 +68,7 @@ export const hotPair = (entry) => {
   return [
     2, bits, [],
     () => (value) => {
-      const [first, second] = bucketsOf(parts, value), bit = first * columns + second, truth = new Bytes(((bits + 63) >> 6) * 8);
+      const [first, second] = bucketsOf(parts, value), bit = first * columns + second, truth = new Bytes((bits / 8 + 7) & ~7);
       if (first >= 0 && second >= 0) truth[bit >> 3] |= 1 << (bit & 7);
       return (fresh) => randomizeBits(truth, bits, thresholds, fresh, fresh);
     },

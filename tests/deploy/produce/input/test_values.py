@@ -2,16 +2,23 @@
 
 import pytest
 
+from deniable.deploy.produce.input.batches import InputBatches
 from deniable.deploy.produce.input.csv_records import CsvRecords
 from deniable.deploy.produce.input.json_lines import json_records
 from deniable.deploy.produce.input.lines import Lines
+from deniable.deploy.produce.input.resume import Place
 from deniable.deploy.produce.input.values import one, pair, several, takes_several, value_reader
 from deniable.estimators.collection import Collection, Field, pair_labels
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
+from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.responders.validation import texts
 from deniable.protocol.notation import is_value
+from tests.support.deploy.input_fakes import Pieces
 
 NOISE = (0.5, 0.25, 0.75)
 FIELD = Field("a", ("x", "y"), False)
@@ -52,6 +59,33 @@ def test_value_of_another_type_is_its_json(found: object, as_one: object, as_sev
 def test_a_collection_says_what_its_values_are(collection: Collection, reader: object) -> None:
     assert value_reader(collection) is reader
     assert takes_several(collection) == (reader is several)
+
+
+def read_from(layout: str, data: bytes, collection: Collection) -> list[str]:
+    """Return the texts that the producer is given of the field `level`."""
+    feed = InputBatches(layout, "level", None, value_reader(collection))
+    (batch,) = feed.batches(Pieces([data]), Place())
+    return texts("values", batch.values)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        LocalHash.from_epsilon(2.0),
+        Rappor.from_probabilities(8, 1, 1, *NOISE),
+        PrefixTree.from_epsilon((1, 2), 2.0),
+    ],
+)
+def test_notation_of_a_candidate_is_the_same_in_csv_and_json_lines(mechanism: Mechanism) -> None:
+    """One empty cell makes a tool write 1 as 1.0, which means the candidate that JSON's number means."""
+    written = ["0.0", "1.0", "1", "4.0", "4e0", "true", "7.0", "x"]
+    csv = ("user,level\n" + "".join(f"u{place},{each}\n" for place, each in enumerate(written))).encode()
+    numbers = ["0.0", "1.0", "1", "4.0", "4e0", "true", "7.0", '"x"']
+    rows = "".join(f'{{"level": {each}}}\n' for each in numbers).encode()
+    collection = Collection("level", mechanism, candidates=("0", "1", "04"))
+    assert read_from("csv", csv, collection) == ["0", "1", "1", "04", "04", "1", "7.0", "x"]
+    assert read_from("jsonl", rows, collection) == ["0", "1", "1", "04", "04", "1", "7", "x"]
+    assert value_reader(Collection("level", mechanism, candidates=("x",))) is one
 
 
 @pytest.mark.parametrize(

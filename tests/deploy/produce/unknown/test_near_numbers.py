@@ -35,6 +35,15 @@ PLAN = Collection("plan", KRR.from_epsilon(2, 1.0), values=("free", "team"))
         ("5,00 €", "currency"),
         ("EUR 5", "currency"),
         ("5 %", "percent"),
+        ("5 Euro", "currency"),
+        ("1,5e3", "comma"),
+        ("(5)", "sign"),
+        ("5-", "sign"),
+        ("\u22125", "sign"),
+        ("\uff11\uff12", "digits"),
+        ("\u00bd", "digits"),
+        ("0x10", "decimal"),
+        ("0b0", "decimal"),
     ],
 )
 def test_what_looks_like_a_number_has_a_reason(text: str, word: str) -> None:
@@ -42,7 +51,25 @@ def test_what_looks_like_a_number_has_a_reason(text: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "abc", "A1", "B-52", "2024-01-01", "12:30", "1.2.3", "5 kg", "10.0.0.1", "1" * 50 + ",5"]
+    "text",
+    [
+        "",
+        "abc",
+        "A1",
+        "B-52",
+        "2024-01-01",
+        "12:30",
+        "1.2.3",
+        "5 kg",
+        "10.0.0.1",
+        "m\u00b2",
+        "0xg",
+        "(a)",
+        "NaN",
+        "inf",
+        "-",
+        "1" * 50 + ",5",
+    ],
 )
 def test_other_texts_have_none(text: str) -> None:
     assert why_no_number(text) == ""
