@@ -133,7 +133,10 @@ def compaction(asked: Question) -> Reply:
     topics = asked.case.configuration.topics
     kept = DAY_MILLISECONDS
     if topics.state in numbers_of(asked.admin, topics):
-        kept = int(settings_of(asked.admin, [topics.state])[topics.state][TOMBSTONES])
+        of_topic = settings_of(asked.admin, [topics.state])[topics.state]
+        if TOMBSTONES not in of_topic:
+            return CANNOT, f"topics have no {TOMBSTONES}"
+        kept = int(of_topic[TOMBSTONES])
     for settings in asked.settings:
         if settings.get(CLEANER) == "false":
             return CANNOT, f"{CLEANER} is false"
