@@ -1,5 +1,6 @@
 """`deniable doctor` says what brokers can do: ok on a real one, cannot on one that lacks it, or unknown."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from deniable.deploy.cluster.doctor.capabilities import questions, transactions
 from deniable.deploy.cluster.doctor.capabilities.needs import NEEDS, Need, capabilities
 from deniable.deploy.cluster.doctor.capabilities.questions import CANNOT, EXPIRATION, OK, UNKNOWN, Question
 from deniable.deploy.cluster.doctor.case import Case, StepAnswer
+from deniable.deploy.cluster.doctor.command import lines_of
 from deniable.deploy.cluster.doctor.examination import Result
 from deniable.protocol.topic_names import Topics
 from tests.support.brokers.secured.broker import SecuredBroker
@@ -64,6 +66,9 @@ def test_a_broker_that_can_do_all_is_ok_for_every_role(set_up: Patient) -> None:
         result = run(set_up.as_admin(), role)["capabilities"]
         assert answers(result) == {need.name: OK for need in NEEDS if role in need.roles}
         assert result.status == "ok"
+        head, *lines = lines_of(result).splitlines()
+        assert (head.split(), len(lines)) == (["capabilities", "ok"], len(result.capabilities))
+        assert lines[-1] == f"{'':16}authorizer      ok: it lists permissions"
 
 
 @of_broker
@@ -85,7 +90,7 @@ def test_before_topics_exist_it_is_asked_whether_they_could_be_created(
     patient = Patient(secured_broker, tmp_path, topic_prefix)
     before = run(patient.as_admin())["capabilities"]
     assert said(before, "topic settings") == "ok: topics would be created so"
-    assert said(before, "fencing").startswith("unknown: not tried")
+    assert said(before, "fencing").startswith("unknown: not seen: ")
     worker = run(patient.user("worker", Role.AGGREGATOR))["capabilities"]
     assert said(worker, "topic settings") == "unknown: not permitted to ask (Create on the topics)"
 
@@ -134,6 +139,27 @@ def test_a_broker_without_fencing_or_isolation_cannot(
         patched.setattr(transactions, "assigned_consumer", partial(assigned_consumer, committed=False))
         answer = tried(set_up)
     assert (answers(answer)["read_committed"], answer.findings[0].is_warning) == (CANNOT, False)
+
+
+@of_broker
+def test_an_open_transaction_of_a_worker_fails_nothing(set_up: Patient) -> None:
+    """Readers wait for it to end, for 15 s if the worker has died."""
+    configuration = set_up.as_admin()
+
+    async def examined() -> StepAnswer:
+        worker: AIOKafkaProducer[bytes, bytes] = AIOKafkaProducer(
+            **configuration.cluster.client_settings(), transactional_id=f"{set_up.prefix}{uuid4().hex}"
+        )
+        async with worker:
+            await worker.begin_transaction()
+            await worker.send_and_wait(configuration.topics.state, b"", key=b"row", partition=0)
+            answer = await asyncio.to_thread(tried, set_up)
+            await worker.abort_transaction()
+        return answer
+
+    answer = asyncio.run(examined())
+    assert (answers(answer)["read_committed"], answers(answer)["fencing"]) == (UNKNOWN, OK)
+    assert answer.findings == []
 
 
 @contextmanager
