@@ -32,6 +32,8 @@ from deniable.cluster.permissions.roles import (
 from deniable.protocol.topic_names import Topics
 
 NO_PRODUCER = -1  # an id that Kafka assigns to nobody
+#: Where a broker, which is not Apache's, leaves out what is allowed: it says so when it refuses.
+EVERY = {each.name for each in ACLOperation}
 
 
 def permission_findings(
@@ -99,7 +101,8 @@ def topic_operations(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str,
         if topic["error_code"] == TopicAuthorizationFailedError.errno:
             found[topic["name"]] = set[str]()
         elif not topic["error_code"]:
-            found[topic["name"]] = set(topic["authorized_operations"])
+            operations = topic["authorized_operations"]
+            found[topic["name"]] = EVERY if operations is None else set(operations)
     return found
 
 
@@ -112,7 +115,8 @@ def group_operations(admin: KafkaAdminClient, group: str) -> set[str]:
         (answer,) = ask_coordinator(admin, group, request).groups
         if answer.error_code:
             raise for_code(answer.error_code)(group)
-        return {ACLOperation(each).name for each in answer.authorized_operations}
+        operations = answer.authorized_operations
+        return EVERY if operations is None else {each.name for each in ACLOperation if each in operations}
 
     try:
         return patiently(operations)

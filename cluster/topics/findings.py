@@ -155,12 +155,12 @@ def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> l
     settings = settings_of(admin, [topic.name for topic in planned])
     return [
         Finding(
-            f"topic {topic.name}: {key} must be {topic.settings[key]}, got {settings[topic.name][key]}",
+            f"topic {topic.name}: {key} must be {topic.settings[key]}, got {settings[topic.name].get(key)}",
             f"{_change(admin)} --topic {topic.name} --add-config {key}={topic.settings[key]}",
         )
         for topic in planned
         for key in topic.required
-        if settings[topic.name][key] != topic.settings[key]
+        if settings[topic.name].get(key) != topic.settings[key]
     ]
 
 

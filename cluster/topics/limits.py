@@ -55,7 +55,9 @@ class Limit(NamedTuple):
     why: str
 
     def finding(self, settings: Settings) -> tuple[str, int] | None:
-        """Return what is wrong and the right value; None within the limit."""
+        """Return what is wrong and the right value; None within the limit, or without this setting."""
+        if self.key not in settings:
+            return None
         value = int(settings[self.key])
         if self.least is not None and value < self.least:
             return f"must be at least {self.least}, got {value} ({self.why})", self.least
@@ -135,12 +137,12 @@ def limit_findings(
         name, set_ = topic.name, settings[topic.name]
         wrong_settings = [*_of_topic(topic, set_)]
         if topic.name in kept:
-            wrong_settings += _of_retention(int(set_["retention.ms"]), kept[topic.name])
+            wrong_settings += _of_retention(int(set_.get("retention.ms", FOREVER)), kept[topic.name])
         found += [
             Finding(f"topic {name}: {key} {wrong}", f"{change} --topic {name} --add-config {key}={value}")
             for key, wrong, value in wrong_settings
         ]
-        found += _of_in_sync(name, int(set_["min.insync.replicas"]), replicas[name], change)
+        found += _of_in_sync(name, int(set_.get("min.insync.replicas", 1)), replicas[name], change)
         found += [
             Finding(
                 f"topic {name}: {choice.key} {wrong[0]}",

@@ -14,11 +14,27 @@ from deniable.config.settings.edge_address import EdgeAddress
 from deniable.deploy.cluster.edge_answers import EdgeAnswers
 
 
+class Capability(NamedTuple):
+    """Whether the brokers can do one thing.
+
+    Parameters
+    ----------
+    name : of the thing.
+    answer : ok, cannot or unknown.
+    what : what was seen; what it means that they cannot; or why it is unknown.
+    """
+
+    name: str
+    answer: str
+    what: str
+
+
 class StepAnswer(NamedTuple):
-    """A step's findings, and the note to print if there are none."""
+    """A step's findings, the note to print if there are none, and what it learned of brokers."""
 
     findings: list[Finding]
     note: str = ""
+    capabilities: tuple[Capability, ...] = ()
 
 
 class Append(NamedTuple):
@@ -56,8 +72,9 @@ class Case:
     role : whose needs are examined.
     clock : returns now, unix seconds.
 
-    Steps fill in the rest: usable addresses, advertised brokers and those that are away, and the records that
-    brokers appended, one each; or what an edge answered, and when.
+    Steps fill in the rest: usable addresses, advertised brokers and those that are away, the records that
+    brokers appended, one each, and of a capability whether a trial showed it or its absence; or what an edge
+    answered, and when.
     """
 
     configuration: Configuration
@@ -67,6 +84,7 @@ class Case:
     advertised: list[Address] = field(default_factory=list)
     away: list[str] = field(default_factory=list)
     appends: list[Append] = field(default_factory=list)
+    proven: dict[str, bool] = field(default_factory=dict)
     edge_answers: EdgeAnswers | None = None
     asked: float | None = None
 

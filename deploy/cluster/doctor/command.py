@@ -31,7 +31,7 @@ def doctor(role: str, is_json: bool, config: Path, bootstrap_servers: str | None
     """Find out within 10 s what is wrong between this machine and Kafka, or the edge it delivers to.
 
     As an aggregator it writes a record for each broker to `state`, in a transaction that it aborts, so nobody
-    sees them.
+    sees them. It says what the brokers can do: ok, cannot, or unknown.
 
     Example: deniable doctor --as producer
     """
@@ -56,6 +56,9 @@ def lines_of(result: Result) -> str:
     """Return a step's result as printed: status, findings and remedies."""
     head = f"{result.step:<{NAME_WIDTH}}"
     indent = " " * NAME_WIDTH
+    if result.capabilities:
+        known = (f"{each.name:<{NAME_WIDTH}}{each.answer}: {each.what}" for each in result.capabilities)
+        return "\n".join([f"{head}{result.status}", *(f"{indent}{line}" for line in known)])
     if not result.findings:
         return f"{head}{result.status}: {result.note}" if result.note else f"{head}{result.status}"
     lines = []
@@ -72,4 +75,6 @@ def _json(result: Result) -> str:
         {"what": each.what, "remedy": each.remedy, "is_warning": each.is_warning} for each in result.findings
     ]
     fields = {"step": result.step, "status": result.status, "note": result.note, "findings": findings}
+    if result.capabilities:
+        fields["capabilities"] = [each._asdict() for each in result.capabilities]
     return json.dumps({**fields, "seconds": round(result.seconds, 3)})

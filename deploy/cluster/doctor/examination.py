@@ -11,13 +11,14 @@ from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import Role
 from deniable.deploy.cluster.doctor.brokers import STARTING, outage_finding
 from deniable.deploy.cluster.doctor.budget_store import budget_store
-from deniable.deploy.cluster.doctor.case import Case, NotUsedError, StepAnswer
+from deniable.deploy.cluster.doctor.capabilities.needs import capabilities
+from deniable.deploy.cluster.doctor.capabilities.transactions import transactions
+from deniable.deploy.cluster.doctor.case import Capability, Case, NotUsedError, StepAnswer
 from deniable.deploy.cluster.doctor.clock_skew import clock_skew
 from deniable.deploy.cluster.doctor.connection import advertised, authentication, connection, tls
 from deniable.deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, edge_ready
 from deniable.deploy.cluster.doctor.parameters import parameters
 from deniable.deploy.cluster.doctor.topics import authorization, replicas, state, topics
-from deniable.deploy.cluster.doctor.transactions import transactions
 from deniable.deploy.cluster.doctor.uploads import origins, uploads
 
 TOTAL_SECONDS = 8.0  # of the 10 that a run may take, start of Python included
@@ -54,6 +55,8 @@ STEPS = (
     Step("state", state, 2.5, "topics"),
     Step("parameters", parameters, 2.5, "topics"),
     Step("transactions", transactions, 5.0, "topics"),
+    # Before topics exist, too: then only by what brokers offer and would accept.
+    Step("capabilities", capabilities, 2.5, "authentication"),
     Step("clock skew", clock_skew, 2.0, "topics"),
     Step("budget store", budget_store, 2.5, ""),
 )
@@ -74,13 +77,17 @@ EDGE_STEPS = (
 
 @dataclass(frozen=True)
 class Result:
-    """A step's result. `status`: ok, warning, failed or skipped; `note` if there are no findings."""
+    """A step's result.
+
+    `status`: ok, warning, failed or skipped; `note` if there are no findings; `capabilities` of its own step.
+    """
 
     step: str
     status: str
     findings: tuple[Finding, ...]
     note: str
     seconds: float
+    capabilities: tuple[Capability, ...] = ()
 
 
 def examine(case: Case, total_seconds: float = TOTAL_SECONDS) -> Iterator[Result]:
@@ -114,7 +121,8 @@ def _take(step: Step, case: Case, left_seconds: float) -> Result:
     if status == "ok" and answer.findings:
         status = "warning" if all(each.is_warning for each in answer.findings) else "failed"
     note = "" if answer.findings else answer.note
-    return Result(step.name, status, tuple(answer.findings), note, time.monotonic() - began)
+    findings, seconds = tuple(answer.findings), time.monotonic() - began
+    return Result(step.name, status, findings, note, seconds, answer.capabilities)
 
 
 def _within(step: Step, case: Case, seconds: float) -> tuple[StepAnswer, str]:

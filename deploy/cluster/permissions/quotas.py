@@ -80,7 +80,7 @@ def _set(admin: KafkaAdminClient, name: str, bytes_per_second: float | None) -> 
 def _raise(code: int, message: str | None) -> None:
     if code:
         error: KafkaError = for_code(code)(message)
-        raise refusal(error)
+        raise refusal(error) from error
 
 
 def _in_words(bytes_per_second: float | None) -> str:

@@ -38,13 +38,18 @@ class NewTopic(NamedTuple):
 
 def create_all(admin: KafkaAdminClient, cluster: Cluster, wanted: Sequence[NewTopic]) -> None:
     """Create topics; TopicSetupError with the cluster's reason, before any is created if it can be known."""
-    answers = _sent(admin, wanted, validate_only=True)
+    answers = validated(admin, wanted)
     if any(each["error_code"] in POLICY for each in answers):
         wanted = [each.without_choice() for each in wanted]
-        answers = _sent(admin, wanted, validate_only=True)
+        answers = validated(admin, wanted)
     factor = wanted[0].factor
     _refuse(answers, cluster, factor)
     _refuse(_sent(admin, wanted, validate_only=False), cluster, factor)
+
+
+def validated(admin: KafkaAdminClient, wanted: Sequence[NewTopic]) -> list[dict[str, Any]]:
+    """Return the cluster's answer for each topic, and create none."""
+    return _sent(admin, wanted, validate_only=True)
 
 
 def _sent(
@@ -58,7 +63,10 @@ def _sent(
         }
         for each in wanted
     }
-    answers = admin.create_topics(topics, validate_only=validate_only, raise_errors=False)["topics"]
+    try:
+        answers = admin.create_topics(topics, validate_only=validate_only, raise_errors=False)["topics"]
+    except ValueError as error:  # some brokers that are not Kafka leave fields out
+        raise TopicSetupError(f"the brokers' answer about new topics is not Kafka's: {error}") from error
     return list(answers)
 
 

@@ -38,7 +38,7 @@ def test_new_database_is_left_as_it_is(
     tmp_path: Path, database: BudgetDatabase, postgres_of_all: PostgresServer
 ) -> None:
     answer = examined(tmp_path, database.url)
-    assert answer == ([], "it answers; the first producer will create its tables")
+    assert answer == StepAnswer([], "it answers; the first producer will create its tables")
     tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
     assert postgres_of_all.execute(tables, database.url) == [(0,)]
 
@@ -48,7 +48,8 @@ def test_used_database_belongs_to_one_secret(
     tmp_path: Path, database: BudgetDatabase, secret: Secret
 ) -> None:
     PostgresBudgets(database, secret).close()
-    assert examined(tmp_path, database.url) == ([], "it answers, and its tables belong to this secret")
+    used = StepAnswer([], "it answers, and its tables belong to this secret")
+    assert examined(tmp_path, database.url) == used
     (tmp_path / "secret").write_bytes(bytes(32))
     (finding,) = examined(tmp_path, database.url).findings
     assert database.url.rpartition("/")[2] in finding.what

@@ -14,8 +14,9 @@ from kafka import errors as of_kafka_python
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.permissions.roles import Role
 from deniable.config.file import Configuration, load
-from deniable.deploy.cluster.doctor import command, examination, transactions
+from deniable.deploy.cluster.doctor import command, examination
 from deniable.deploy.cluster.doctor.brokers import outage_finding
+from deniable.deploy.cluster.doctor.capabilities import transactions
 from deniable.deploy.cluster.doctor.case import Case, StepAnswer
 from deniable.deploy.cluster.doctor.connection import advertised, connection
 from deniable.deploy.cluster.doctor.examination import Result, Step, examine
@@ -101,7 +102,7 @@ def test_a_first_transaction_has_time_and_is_worth_another_run(
         raise TimeoutError
 
     monkeypatch.setattr(transactions, "_by_leader", lambda _: {1: 0})
-    monkeypatch.setattr(transactions, "_abort_one", never)
+    monkeypatch.setattr(transactions, "_try", never)
     case = Case(loaded, Role.AGGREGATOR, lambda: 0.0)
     (finding,) = transactions.transactions(case, 5.0).findings
     case.away = AWAY

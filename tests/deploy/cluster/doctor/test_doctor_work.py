@@ -41,6 +41,7 @@ STEPS = [
     "state",
     "parameters",
     "transactions",
+    "capabilities",
     "clock",
     "budget",
 ]
@@ -229,5 +230,5 @@ def test_command_prints_continuously_and_ends_with_1(patient: Patient) -> None:
     assert [line.split()[0] for line in ended.stdout.splitlines() if line[0] != " "] == STEPS
     assert "\nauthentication  failed: 127.0.0.1:" in ended.stdout
     lines = [json.loads(line) for line in doctor("--json").stdout.splitlines()]
-    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 9]
+    assert [each["status"] for each in lines] == ["ok", lines[1]["status"], "failed", *["skipped"] * 10]
     assert lines[2]["findings"][0]["remedy"].startswith("check username and password_file")
