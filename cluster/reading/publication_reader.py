@@ -4,6 +4,7 @@ No consumer: it would need a second connection with a login, and log in the name
 """
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from kafka.errors import (
@@ -11,6 +12,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
+    UnknownError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -123,7 +125,7 @@ class TopicContent:
         """Ask for the partition's leader; of a new topic, forget what the former one held."""
         asked = MetadataRequest.MetadataRequestTopic(name=self._topic)
         answer = await manager.send(MetadataRequest(topics=[asked], allow_auto_topic_creation=False))
-        (topic,) = answer.topics
+        topic = self._only(answer.topics)
         if topic.error_code:
             raise for_code(topic.error_code)(self._topic)
         if self._topic_id != (topic_id := getattr(topic, "topic_id", None)):
@@ -147,13 +149,19 @@ class TopicContent:
             max_version=FIRST_VERSION_WITH_IDS - 1,
         )
         answer = await manager.send(request, node_id=leader)
-        ((found,),) = (topic.partitions for topic in answer.responses)
+        found = self._only([each for topic in answer.responses for each in topic.partitions])
         if found.error_code:
             raise for_code(found.error_code)(self._topic)
         before, records = self._offset, MemoryRecords(found.records or b"")
         while (batch := records.next_batch()) is not None:
             self._fold(batch)
         return self._offset > before and self._offset < found.high_watermark
+
+    def _only(self, found: Sequence[Any]) -> Any:
+        """Return the one that was asked for, which brokers that are not Apache's may leave out."""
+        if len(found) != 1:
+            raise UnknownError(f"{len(found)} answers about topic {self._topic}")
+        return found[0]
 
     def _fold(self, batch: Any) -> None:
         for record in batch:

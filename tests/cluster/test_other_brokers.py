@@ -1,15 +1,18 @@
 """Brokers that are not Apache's leave out permissions, settings, or what makes an answer readable."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.permissions.findings import group_operations, missing
 from deniable.cluster.permissions.roles import Role, required_permissions
+from deniable.cluster.reading.publication_reader import TopicContent
 from deniable.cluster.topics.checks import TopicSetupError
 from deniable.cluster.topics.findings import setting_findings
 from deniable.cluster.topics.limits import limit_findings
@@ -74,3 +77,19 @@ def test_an_answer_about_topics_that_cannot_be_read_is_a_sentence() -> None:
     wanted = [NewTopic(each, 1, each.settings) for each in plan(TOPICS)]
     with pytest.raises(TopicSetupError, match="is not Kafka's: Unrecognized ConfigSourceType: -1"):
         create_all(cast(KafkaAdminClient, Bare(None)), cast(Cluster, None), wanted)
+
+
+class Silent:
+    """Leaves the topic out of its answers."""
+
+    async def send(self, request: object, node_id: int | None = None) -> object:
+        return SimpleNamespace(topics=[], responses=[])
+
+    def call_soon(self, work: object) -> None:
+        raise NotImplementedError
+
+
+def test_an_answer_that_leaves_the_topic_out_is_an_error_of_kafka() -> None:
+    content = TopicContent("collections")
+    with pytest.raises(KafkaError, match="0 answers about topic collections"):
+        asyncio.run(content.read_on(Silent()))
