@@ -31,7 +31,7 @@ from deniable.deploy.cluster.topics.replication import CLUSTERS_OWN
 from deniable.protocol.words import number_of
 
 OK, CANNOT, UNKNOWN = "ok", "cannot", "unknown"
-UNTRIED = (UNKNOWN, "not seen: an earlier step was skipped or failed, or a transaction was open")
+UNTRIED = (UNKNOWN, "not tried: the step transactions did not get so far")
 COMMITTED_FETCH = 4  # the first version of Fetch with an isolation level
 DESCRIBE_ACLS = 29
 CLASSIC = "classic"
