@@ -60,7 +60,9 @@ class PasswordLogin(_Login, frozen=True, kw_only=True):
             raise CredentialsError("a password needs username")
         if self.username is None:
             raise CredentialsError(f"mechanism {tag_of(self)} needs username")
-        if given != 1:
+        if given > 1:
+            raise ValueError("password, password_file and password_command exclude each other: give one")
+        if not given:
             raise CredentialsError(
                 "username needs one of password_file, password_command, or a password in the environment"
             )
@@ -106,7 +108,10 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
     token_extensions: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
-        if sum(each is not None for each in (self.token_endpoint, self.token_file, self.token_provider)) != 1:
+        given = sum(each is not None for each in (self.token_endpoint, self.token_file, self.token_provider))
+        if given > 1:
+            raise ValueError("token_endpoint, token_file and token_provider exclude each other: give one")
+        if not given:
             raise CredentialsError("OAUTHBEARER needs one of token_endpoint, token_file and token_provider")
         if self.token_provider is not None and _PROVIDER.fullmatch(self.token_provider) is None:
             raise ValueError("token_provider must be package.module:function")

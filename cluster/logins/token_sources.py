@@ -82,9 +82,15 @@ def of_provider(dotted: str) -> Token:
     module, _, name = dotted.partition(":")
     shown = f"token_provider {dotted}"
     try:
-        answer: Any = getattr(import_module(module), name)()
-    except Exception as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
-        is_absent = isinstance(error, ImportError | AttributeError)
+        source = import_module(module)
+    except ModuleNotFoundError:
+        raise TokenError(
+            f"{shown} cannot be imported", "install its package, or let PYTHONPATH name its folder", True
+        ) from None
+    try:
+        answer: Any = getattr(source, name)()
+    except (Exception, SystemExit) as error:  # it is not ours; its message may hold a secret
+        is_absent = isinstance(error, AttributeError)
         raise TokenError(
             f"{shown} raises {type(error).__name__}", "call it in Python to see why", is_absent
         ) from None
@@ -105,9 +111,10 @@ def of_signer(region: str) -> Token:
     try:
         text, ends_milliseconds = MSKAuthTokenProvider.generate_auth_token(region)
     except Exception as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
+        is_without = isinstance(error, AttributeError)  # of the signer, where there are none
         raise TokenError(
-            f"AWS gives no credentials: {type(error).__name__}",
-            "check them with aws sts get-caller-identity",
+            "AWS gives no credentials" + (": there are none" if is_without else f": {type(error).__name__}"),
+            "check the environment, ~/.aws or the machine's role with aws sts get-caller-identity",
         ) from None
     return Token(_checked("the signer of AWS", text), ends_milliseconds / 1000)
 
@@ -119,6 +126,10 @@ def of_endpoint(login: OAuthLogin) -> Token:
         answer = json.loads(_ask(login, shown))
         text, lifetime = answer["access_token"], answer.get("expires_in")
         lifetime = None if lifetime is None else float(lifetime)
+        if lifetime is not None and not lifetime > 0:
+            raise TokenError(f"{shown} answers with expires_in that is not > 0", "check its settings", True)
+    except TokenError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise TokenError(
             f"{shown} does not answer with an access_token in JSON", "check the address", True
@@ -181,6 +192,8 @@ def _refusal(shown: str, error: urllib.error.HTTPError) -> TokenError:
     remedy = (
         "check token_endpoint, client_id, the client's secret and scope" if is_answer else "check its log"
     )
+    if 300 <= error.code < 400:
+        remedy = "name the address that it redirects to: redirects are not followed"
     return TokenError(f"{shown} answers with status {error.code}{why}", remedy, is_answer)
 
 

@@ -164,7 +164,7 @@ thread.start()
 for number in range(8):
     child = os.fork()
     if child == 0:
-        record(10, 10**6 + 10 * number)
+        record(10, 150_000 + 10 * number)
         assert producer.save(60)
         counters = producer.counters()
         assert counters.stored.get("latency", 0) + counters.dropped.get("latency", 0) == 10, counters
@@ -187,8 +187,8 @@ def test_fork_while_events_are_recorded_doubles_nothing(tmp_path, make, kafka):
     events = left_in(tmp_path, make, kafka)
     of_parent, dropped = map(int, done.stdout.split())
     assert of_parent > 100
-    assert {each: count for each, count in events.items() if each < 10**6} == each_once(of_parent)
-    of_children = {each: count for each, count in events.items() if each >= 10**6}
+    assert {each: count for each, count in events.items() if each < 150_000} == each_once(of_parent)
+    of_children = {each: count for each, count in events.items() if each >= 150_000}
     assert set(of_children.values()) == {1}
     assert len(of_children) == 80 - dropped > 0
 
