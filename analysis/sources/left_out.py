@@ -98,7 +98,7 @@ def warn_of_span(
     elif whole.end <= held.start:
         warn(f"{there}, and none {asked}: give a later period, or {remedies.earlier}")
     elif period.start > 0 and whole.start < held.start:
-        warn(f"{there}, and none from {iso(period.start)} on until then: {remedies.earlier}")
+        warn(f"{there}, and none before, from {iso(period.start)} on: {remedies.earlier}")
 
 
 def deleted_sentence(collection: str, period: Period, kept_from: int, topic: str) -> str:

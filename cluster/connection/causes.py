@@ -20,7 +20,7 @@ from cryptography import x509
 
 from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.logins.mechanisms import MskIamLogin, TokenLogin, tag_of
-from deniable.cluster.logins.token_sources import current_token
+from deniable.cluster.logins.token_sources import awaited_source, current_token
 from deniable.cluster.logins.tokens import TokenError, described_claims
 from deniable.cluster.security import Security
 
@@ -91,6 +91,13 @@ def _known(error: BaseException, waited_seconds: float, security: Security | Non
             return Cause(str(error), "mend the file")
         case TokenError():
             return Cause(error.message, error.remedy, error.is_answer, is_of_token=True)
+        case TimeoutError() if (source := _awaited(security)) is not None:
+            return Cause(
+                f"{source} has not answered within {waited_seconds:g} s",
+                "check that it can be reached",
+                is_answer=False,
+                is_of_token=True,
+            )
         case ssl.SSLCertVerificationError():
             return _of_certificate(error)
         case ssl.SSLError():
@@ -104,6 +111,12 @@ def _known(error: BaseException, waited_seconds: float, security: Security | Non
         case OSError():
             return _of_network(error, waited_seconds)
     return None
+
+
+def _awaited(security: Security | None) -> str | None:
+    """Return what a login waits for: the source of its token."""
+    login = None if security is None else security.login
+    return awaited_source(login) if isinstance(login, TokenLogin) else None
 
 
 def _of_speech(error: ConnectionError, security: Security | None) -> Cause:

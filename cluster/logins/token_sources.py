@@ -43,6 +43,12 @@ def ready_token(login: TokenLogin) -> Token | None:
     return _tokens_of(login).ready() if _file_of(login) is None else None
 
 
+def awaited_source(login: TokenLogin) -> str | None:
+    """Return the name of the source whose token is still waited for; None if there is one."""
+    is_there = _file_of(login) is not None or ready_token(login) is not None
+    return None if is_there else _source_of(login)[0]
+
+
 def _file_of(login: TokenLogin) -> Path | None:
     return login.token_file if isinstance(login, OAuthLogin) else None
 
@@ -89,7 +95,7 @@ def of_provider(dotted: str) -> Token:
         ) from None
     try:
         answer: Any = getattr(source, name)()
-    except (Exception, SystemExit) as error:  # it is not ours; its message may hold a secret
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
         is_absent = isinstance(error, AttributeError)
         raise TokenError(
             f"{shown} raises {type(error).__name__}", "call it in Python to see why", is_absent

@@ -74,7 +74,8 @@ class ConsoleDelivery:
             try:
                 print(line, file=self._stream, flush=True)
             except (OSError, ValueError) as error:  # a reader that is gone, or a closed stream
-                self.trouble = HopelessError(f"what would leave cannot be printed: {error}")
+                reason = getattr(error, "strerror", None) or error
+                self.trouble = HopelessError(f"what would leave cannot be printed: {reason}")
                 self._lost.add(each.number)
             else:
                 self._acknowledged[each.number] = time.time_ns() // 1_000_000

@@ -46,7 +46,7 @@ class Step(NamedTuple):
 STEPS = (
     Step("connection", connection, 2.0, ""),
     Step("TLS", tls, 2.0, "connection"),
-    Step("authentication", authentication, 2.0, "TLS"),
+    Step("authentication", authentication, 5.5, "TLS"),  # identity providers may take 5 s
     Step("brokers", advertised, 2.0, "authentication"),
     # A new cluster creates 50 partitions when it is first asked about transactions, here or there.
     Step("authorization", authorization, 5.0, "authentication"),

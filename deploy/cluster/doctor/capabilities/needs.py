@@ -116,8 +116,8 @@ NEEDS = (
         WORKER,
         {},
         questions.compaction,
-        "`state` would grow without end, or become unreadable; enable the cleaner, and let tombstones "
-        "outlast producer ids",
+        "`state` would grow without end, or become unreadable; enable the cleaner, and let "
+        "delete.retention.ms of `state` be at least producer.id.expiration.ms",
         permission=SETTINGS,
     ),
     Need(
@@ -132,7 +132,7 @@ NEEDS = (
         WORKER,
         {},
         questions.topic_settings,
-        "counts would change, or be lost; use a Kafka that takes these settings",
+        "counts would change, or be lost; do what the step topics says, or use a Kafka that takes these",
         permission="Create on the topics",
     ),
     Need(
@@ -168,4 +168,6 @@ def capabilities(case: Case, _seconds: float) -> StepAnswer:
         for need, each in answers
         if each.answer == CANNOT
     ]
-    return StepAnswer(found, capabilities=tuple(each for _, each in answers))
+    unknown = sum(each.answer == UNKNOWN for _, each in answers)
+    note = f"{unknown} of {len(answers)} unknown" if unknown else ""
+    return StepAnswer(found, note, capabilities=tuple(each for _, each in answers))

@@ -161,6 +161,8 @@ def topic_settings(asked: Question) -> Reply:
     allowed = operations_of(asked.admin, topics)
     if not (absent := [each for each in plan(topics) if each.name not in allowed]):
         seen = [each for each in plan(topics) if DESCRIBE_CONFIGS in allowed[each.name]]
+        if not seen:
+            return UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)"
         found = setting_findings(asked.admin, seen)
         return (CANNOT, found[0].what) if found else (OK, f"{number_of(len(seen), 'topic')} have them")
     wanted = [NewTopic(each, CLUSTERS_OWN, each.settings) for each in absent]
