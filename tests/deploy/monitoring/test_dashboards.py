@@ -11,11 +11,10 @@ import promql_parser
 
 from deniable.aggregator.metrics import definitions as of_workers
 from deniable.deploy.monitoring.dashboards.files import FOLDER, written
-from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, Query, queries
 from deniable.deploy.monitoring.metrics_table import METRICS
 from deniable.producers.metrics import definitions as of_producers
 from deniable.protocol.metric import declared_in
-from tests.support.deploy.promql import labels_of, samples
+from tests.support.deploy.promql import EVERYTHING, Query, labels_of, queries, samples
 from tests.support.messages import PinMessages
 
 SERIES = samples(METRICS)
