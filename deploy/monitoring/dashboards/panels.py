@@ -21,6 +21,7 @@ class Panel:
     unit : Grafana's name of it; Grafana writes an unknown one behind the figure.
     question : what the panel answers; its metrics' meanings and remedies follow in the description.
     queries : PromQL in the shorthand of `promql`, by legend, which may contain labels as `{{label}}`.
+        `max by`, since two workers may export one partition or collection while it moves between them.
     explained : names of the metrics to describe; None: those of the queries, in their order.
     width : of the 24 columns of a dashboard.
     limit : draws a dashed line, red above it.
