@@ -1,4 +1,5 @@
 """Grafana's dashboards, written as JSON to `deploy/monitoring/grafana`.
 
-May import no sibling. Begin with `files`; `frame` has what every dashboard shares, `panels` builds one panel.
+May import `metrics_table`. Begin with `health`, a table of panels; `panels` says what a table holds,
+`builder` makes a dashboard of it.
 """

@@ -1,135 +1,95 @@
-"""The dashboard of devices: uploads over HTTP, and what relays make of them."""
+"""The dashboard of operators of edges and relays: uploads over HTTP, and what relays make of them."""
 
-from grafana_foundation_sdk.models.dashboard import Dashboard
+from deniable.deploy.monitoring.dashboards.panels import Panel, PanelTable, durations
 
-from deniable.deploy.monitoring.dashboards.frame import Panels, framed, some_collections
-from deniable.deploy.monitoring.dashboards.panels import (
-    BYTES,
-    BYTES_PER_SECOND,
-    NUMBER,
-    REPORTS_PER_SECOND,
-    described,
-    durations,
-    limited,
-    lines,
-    rate,
-    series,
+TITLE = "deniable: devices"
+QUESTION = "Are uploads of devices taken, and do their reports reach the workers, shuffled?"
+# fmt: off
+# A table, a row's title before its panels; of a panel: title, unit and question, then a line for each query.
+ROWS: PanelTable = (
+    "Edges: uploads",
+    Panel("Uploads by status", "suffix: requests/s",
+        "Are uploads taken? 204 and 200 are; 409 follows a change of the collection file, 429 a limit of one "
+        "network, 503 an outage of Kafka.",
+        {"{{status}}": 'sum by (status) (rate(deniable_edge_requests_total{path="reports"}))'}),
+    Panel("Time to answer", "s", "Do devices wait?", durations("deniable_edge_answer_seconds")),
+    Panel("Groups rejected", "suffix: groups/s", "Why are groups of uploads rejected?",
+        {"{{reason}}": "sum by (reason) (rate(deniable_edge_groups_rejected_total))"}),
+    Panel("Other requests", "suffix: requests/s",
+        "What else is asked for? Lists of collections, probes, the try page.",
+        {"{{path}}": 'sum by (path) (rate(deniable_edge_requests_total{path!="reports"}))'}),
+    Panel("Reports uploaded", "suffix: reports/s", "How many reports do devices send?",
+        {"reports": "sum(rate(deniable_edge_reports_total))",
+         "groups": "sum(rate(deniable_edge_groups_total))"}),
+    Panel("Uploads written", "suffix: uploads/s", "How many uploads does Kafka have?",
+        {"all edges": "sum(rate(deniable_edge_uploads_total))"}),
+    "Edges: Kafka and connections",
+    Panel("Edges that cannot write", "suffix: edges", "Do edges answer 503, because Kafka is away?",
+        {"of all": "sum(deniable_edge_kafka_away)"}, limit=1),
+    Panel("Uploads that wait for Kafka", "bytes", "Does an edge's queue fill?",
+        {"of one edge": "max(deniable_edge_queue_bytes)"}),
+    Panel("Frames", "suffix: frames/s", "How many records do edges write, and how many fail?",
+        {"written": "sum(rate(deniable_edge_frames_total))",
+         "not acknowledged": "sum(rate(deniable_edge_frame_failures_total))"}),
+    Panel("Uploads in a frame", "suffix: uploads",
+        "How many uploads share the cost of a record? One at low load, hundreds at high.",
+        {"all edges": "sum(rate(deniable_edge_uploads_total)) / sum(rate(deniable_edge_frames_total))"}),
+    Panel("Bytes written", "Bps", "How much network traffic and disk do uploads cause?",
+        {"all edges": "sum(rate(deniable_edge_upload_bytes_total))"}),
+    Panel("Connections", "short", "Are there connections left?",
+        {"open, of one edge": "max(deniable_edge_connections)",
+         "refused a second, of all": "sum(rate(deniable_edge_connections_refused_total))"}),
+    "Relays",
+    Panel("Relays that Kafka does not answer", "suffix: relays",
+        "Do uploads wait in `uploads`, because Kafka is away?",
+        {"of all": "sum(deniable_relay_kafka_away)"}, limit=1),
+    Panel("Relays and partitions", "short",
+        "Is every partition of `uploads` read? Relays that are scraped, and partitions that they read.",
+        {"relays": "count(deniable_relay_kafka_away)",
+         "partitions read": "count(count by (partition) (deniable_relay_lag_records))"}, explained=()),
+    Panel("Lag of relays", "suffix: records", "Do relays keep up?",
+        {"partition {{partition}}": "max by (partition) (deniable_relay_lag_records)"}),
+    Panel("Age of the newest upload read", "s",
+        "How old is the newest upload read? It ages while nobody uploads.",
+        {"partition {{partition}}":
+            "time() - max by (partition) (deniable_relay_watermark_timestamp_seconds)"}),
+    Panel("Uploads and batches", "suffix: /s", "How many uploads are read, in how many batches?",
+        {"uploads": "sum(rate(deniable_relay_uploads_total))",
+         "batches": "sum(rate(deniable_relay_batches_total))"}),
+    Panel("Reports relayed", "suffix: reports/s", "Are uploaded reports accepted?",
+        {"{{result}}": "sum by (result) (rate(deniable_relay_reports_total))"}),
+    Panel("Uploaded reports rejected", "suffix: reports/s", "Why are uploaded reports rejected?",
+        {"{{reason}}": "sum by (reason) (rate(deniable_relay_reports_rejected_total))"}),
+    Panel("Uploaded groups rejected", "suffix: groups/s", "Why are groups of uploads rejected?",
+        {"{{reason}}": "sum by (reason) (rate(deniable_relay_groups_rejected_total))"}),
+    Panel("Partitions of uploads opened", "suffix:/s", "Do relays lose partitions, or records?",
+        {"opened": "sum(rate(deniable_relay_openings_total))",
+         "with losses": "sum(rate(deniable_relay_losses_total))"}),
+    "Shuffling",
+    Panel("Reports shuffled together", "suffix: reports",
+        "Among how many others is a report hidden from readers of `reports`? Median of the times that "
+        "reports left.",
+        {"{{collection}}":
+            "histogram_quantile(0.5, sum by (collection, le) ("
+            "rate(deniable_relay_shuffled_reports_bucket)))"}),
+    Panel("Fewest reports shuffled together", "suffix: reports",
+        "What is the smallest number, which any claim must go by?",
+        {"{{collection}}": "min by (collection) (deniable_relay_shuffled_reports_least)"}),
+    Panel("Epsilon of shuffled reports", "suffix: nats",
+        "What does a report cost against readers of `reports`?",
+        {"{{collection}}": "max by (collection) (deniable_epsilon_shuffled)"}),
+    Panel("Reports held back", "suffix: reports", "How many reports wait for others?",
+        {"{{collection}}": "sum by (collection) (deniable_relay_held_reports)"}),
+    Panel("Packs of relays", "suffix: packs/s", "How many packs do workers get?",
+        {"all relays": "sum(rate(deniable_relay_packs_total))"}),
+    Panel("Reports in a pack of relays", "suffix: reports", "Are packs large enough?",
+        {"all relays":
+            "sum(rate(deniable_relay_packed_reports_total)) / sum(rate(deniable_relay_packs_total))"}),
+    Panel("Upload ids in memory", "suffix: ids", "Does a relay's memory fill?",
+        {"of one relay": "max(deniable_relay_upload_ids)"}),
+    Panel("Open windows", "suffix: windows", "How many windows take uploads?",
+        {"{{collection}}": "sum by (collection) (deniable_relay_open_windows)"}),
+    Panel("Records to read again", "suffix: records",
+        "How long would a relay take that opens a partition now?",
+        {"partition {{partition}}": "max by (partition) (deniable_relay_rewind_records)"}),
 )
-from deniable.deploy.monitoring.dashboards.relaying import relaying, shuffling
-from deniable.edge.metrics import definitions as edges
-
-UPLOADS_PER_SECOND, GROUPS_PER_SECOND = "suffix: uploads/s", "suffix: groups/s"
-POSTED, OTHER = 'path="reports"', 'path!="reports"'
-
-
-def devices() -> Dashboard:
-    """Build the dashboard for operators of edges and relays."""
-    return framed(
-        "deniable-devices",
-        "deniable: devices",
-        "Are uploads of devices taken, and do their reports reach the workers, shuffled?",
-        [some_collections()],
-        {
-            "Edges: uploads": _answering(),
-            "Edges: Kafka and connections": _writing(),
-            "Relays": relaying(),
-            "Shuffling": shuffling(),
-        },
-    )
-
-
-def _answering() -> Panels:
-    requests = rate(edges.REQUESTS, POSTED)
-    return (
-        lines(
-            "Uploads by status",
-            described(
-                "Are uploads taken? 204 and 200 are; 409 follows a change of the collection file, 429 a "
-                "limit of one network, 503 an outage of Kafka.",
-                edges.REQUESTS,
-            ),
-            "suffix: requests/s",
-            {"{{status}}": f"sum by (status) ({requests})"},
-        ),
-        durations("Time to answer", "Do devices wait?", edges.ANSWER_SECONDS),
-        lines(
-            "Groups rejected",
-            described("Why are groups of uploads rejected?", edges.GROUPS_REJECTED),
-            GROUPS_PER_SECOND,
-            {"{{reason}}": f"sum by (reason) ({rate(edges.GROUPS_REJECTED)})"},
-        ),
-        lines(
-            "Other requests",
-            described("What else is asked for? Lists of collections, probes, the try page.", edges.REQUESTS),
-            "suffix: requests/s",
-            {"{{path}}": f"sum by (path) ({rate(edges.REQUESTS, OTHER)})"},
-        ),
-        lines(
-            "Reports uploaded",
-            described("How many reports do devices send?", edges.REPORTS, edges.GROUPS),
-            REPORTS_PER_SECOND,
-            {"reports": f"sum({rate(edges.REPORTS)})", "groups": f"sum({rate(edges.GROUPS)})"},
-        ),
-        lines(
-            "Uploads written",
-            described("How many uploads does Kafka have?", edges.UPLOADS),
-            UPLOADS_PER_SECOND,
-            {"all edges": f"sum({rate(edges.UPLOADS)})"},
-        ),
-    )
-
-
-def _writing() -> Panels:
-    return (
-        limited(
-            lines(
-                "Edges that cannot write",
-                described("Do edges answer 503, because Kafka is away?", edges.KAFKA_AWAY),
-                "suffix: edges",
-                {"of all": f"sum({series(edges.KAFKA_AWAY)})"},
-            ),
-            1,
-        ),
-        lines(
-            "Uploads that wait for Kafka",
-            described("Does an edge's queue fill?", edges.QUEUE_BYTES),
-            BYTES,
-            {"of one edge": f"max({series(edges.QUEUE_BYTES)})"},
-        ),
-        lines(
-            "Frames",
-            described(
-                "How many records do edges write, and how many fail?", edges.FRAMES, edges.FRAME_FAILURES
-            ),
-            "suffix: frames/s",
-            {
-                "written": f"sum({rate(edges.FRAMES)})",
-                "not acknowledged": f"sum({rate(edges.FRAME_FAILURES)})",
-            },
-        ),
-        lines(
-            "Uploads in a frame",
-            described(
-                "How many uploads share the cost of a record? One at low load, hundreds at high.",
-                edges.UPLOADS,
-                edges.FRAMES,
-            ),
-            "suffix: uploads",
-            {"all edges": f"sum({rate(edges.UPLOADS)}) / sum({rate(edges.FRAMES)})"},
-        ),
-        lines(
-            "Bytes written",
-            described("How much network traffic and disk do uploads cause?", edges.UPLOAD_BYTES),
-            BYTES_PER_SECOND,
-            {"all edges": f"sum({rate(edges.UPLOAD_BYTES)})"},
-        ),
-        lines(
-            "Connections",
-            described("Are there connections left?", edges.CONNECTIONS, edges.CONNECTIONS_REFUSED),
-            NUMBER,
-            {
-                "open, of one edge": f"max({series(edges.CONNECTIONS)})",
-                "refused a second, of all": f"sum({rate(edges.CONNECTIONS_REFUSED)})",
-            },
-        ),
-    )

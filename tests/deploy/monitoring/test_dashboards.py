@@ -11,11 +11,10 @@ import promql_parser
 
 from deniable.aggregator.metrics import definitions as of_workers
 from deniable.deploy.monitoring.dashboards.files import FOLDER, written
-from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, Query, queries
 from deniable.deploy.monitoring.metrics_table import METRICS
 from deniable.producers.metrics import definitions as of_producers
 from deniable.protocol.metric import declared_in
-from tests.support.deploy.promql import labels_of, samples
+from tests.support.deploy.promql import EVERYTHING, Query, labels_of, queries, samples
 from tests.support.messages import PinMessages
 
 SERIES = samples(METRICS)
@@ -117,18 +116,6 @@ def test_panels_ask_a_question_and_have_a_unit() -> None:
     assert wrong == "", wrong
 
 
-def test_panels_of_one_metric_show_what_the_catalogue_says() -> None:
-    """Meaning and remedy, unless the panel only counts the series of a metric."""
-
-    def lacks(_: str, panel: dict[str, Any]) -> bool:
-        shown = " ".join(target["expr"] for target in panel["targets"])
-        metrics = [metric for metric in METRICS if re.search(rf"\b{metric.exposed}(_bucket)?\b", shown)]
-        return not metrics or (len(metrics) == 1 and metrics[0].help not in panel["description"])
-
-    wrong = of_panels(lacks)
-    assert wrong == "", wrong
-
-
 def test_panels_ask_the_chosen_prometheus() -> None:
     """And name only variables of their dashboard."""
     known = {
@@ -160,6 +147,17 @@ def test_the_chosen_deployment_is_asked() -> None:
             if not series or re.findall(r'\b(deniable_\w+)\{job=~"\$job"[,}]', asked) != series:
                 wrong.append(f"{name}: {asked}")
     assert wrong == [], "\n".join(wrong)
+
+
+def test_the_chosen_collections_are_asked() -> None:
+    """For every series that has collections, but one that is divided by packs of all of them."""
+    asked = {
+        f"{query.dashboard}, {query.panel}: {name}": (name, 'collection=~"$collection"' in matchers)
+        for query in queries(FOLDER, {})
+        for name, matchers in re.findall(r"\b(deniable_\w+)\{([^}]*)}", query.expression)
+    }
+    wrong = [where for where, (name, narrowed) in asked.items() if narrowed != ("collection" in SERIES[name])]
+    assert wrong == ["deniable: pipeline health, Reports in a pack: deniable_producer_reports_total"]
 
 
 #: Shares of values, of `other` and of margins, and the ends of their intervals.

@@ -15,8 +15,8 @@ import pytest
 
 from deniable.deploy.broker.child_processes import last_lines
 from deniable.deploy.monitoring.dashboards.files import FOLDER
-from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, queries
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
+from tests.support.deploy.promql import EVERYTHING, queries
 from tests.support.deploy.short_demo import FLIGHTS
 from tests.support.paths import REPOSITORY
 from tests.support.processes import descendants, wait_until

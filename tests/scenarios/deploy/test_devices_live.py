@@ -20,9 +20,9 @@ from deniable.config.file import load
 from deniable.deploy.broker.broker import Broker
 from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn, stop
 from deniable.deploy.monitoring.dashboards.files import FOLDER
-from deniable.deploy.monitoring.dashboards.queries import queries
 from deniable.estimators.collection import Collection
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
+from tests.support.deploy.promql import queries
 from tests.support.edge.uploads import group, upload
 from tests.support.paths import REPOSITORY
 from tests.support.processes import new_port, wait_until

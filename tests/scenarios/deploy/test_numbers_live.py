@@ -16,11 +16,11 @@ from deniable.aggregator.metrics.estimate_metrics import EstimateMetrics
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.deploy.monitoring.dashboards.files import FOLDER
-from deniable.deploy.monitoring.dashboards.queries import EVERYTHING, queries
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0
 from tests.support.deploy.prometheus_server import Prometheus, Span, program, scraping
+from tests.support.deploy.promql import EVERYTHING, queries
 from tests.support.processes import wait_until
 
 AIR = Collection("air-time", SquareWave.from_epsilon(0, 640, 256, 4.0), window_seconds=10)
