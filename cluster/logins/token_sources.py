@@ -151,7 +151,14 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
         urllib.parse.urlencode(form).encode(),
         {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}", "Accept": "application/json"},
     )
-    context = ssl.create_default_context(cadata=_authorities(login.token_ca_file))
+    try:
+        context = ssl.create_default_context(cadata=_authorities(login.token_ca_file))
+    except (ssl.SSLError, ValueError):
+        raise TokenError(
+            f"token_ca_file {login.token_ca_file} has no certificate in PEM",
+            "name a file with the authorities that signed the endpoint's",
+            True,
+        ) from None
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects)
     deadline = time.monotonic() + ANSWER_SECONDS
     try:
@@ -164,6 +171,10 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
         if isinstance(error, TokenError):
             raise
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(reason, TimeoutError):
+            raise TokenError(
+                f"{shown} has not answered within {ANSWER_SECONDS:g} s", "check its load"
+            ) from None
         said = (
             getattr(reason, "verify_message", None)
             or getattr(reason, "strerror", None)

@@ -19,7 +19,9 @@ from deniable.estimators.errors import DeniableError
 RENEWED_AT = 0.7  # of its lifetime
 UNKNOWN_SECONDS = 300.0  # after which a token is renewed that does not say when it expires
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
+LONGEST_SECONDS = 3600.0  # after which any token is renewed
 WAIT_SECONDS = 6.0
+LAST_SECOND = 253_402_300_799  # of the year 9999; what lies beyond is no unix second
 SHOWN_CHARACTERS = 80
 
 _log = structlog.get_logger(__name__)
@@ -57,7 +59,7 @@ class Token(NamedTuple):
 def token_of(text: str, lifetime_seconds: float | None = None) -> Token:
     """Return a token that expires after its lifetime, or when it says itself: whichever is first."""
     stated = claims_of(text).get("exp")
-    ends = [float(stated)] if isinstance(stated, int | float) else []
+    ends = [float(stated)] if isinstance(stated, int | float) and 0 <= stated <= LAST_SECOND else []
     ends += [] if lifetime_seconds is None else [time.time() + lifetime_seconds]
     return Token(text, min(ends, default=None))
 
@@ -134,6 +136,14 @@ class Tokens:
                 self._changed.wait(left)
 
     def _renew(self) -> None:
+        try:
+            self._renew_while_used()
+        except BaseException:
+            with self._changed:  # or no other thread would begin
+                self._is_running = False
+            raise
+
+    def _renew_while_used(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -160,7 +170,7 @@ class Tokens:
             self._changed.notify_all()
         if token.ends is None:
             return UNKNOWN_SECONDS
-        return max(FIRST_PAUSE_SECONDS, RENEWED_AT * (token.ends - time.time()))
+        return min(max(FIRST_PAUSE_SECONDS, RENEWED_AT * (token.ends - time.time())), LONGEST_SECONDS)
 
     def _note(self, error: TokenError | SecurityError) -> None:
         if isinstance(error, SecurityError):

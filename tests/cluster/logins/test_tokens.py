@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -126,6 +127,33 @@ def test_a_token_expires_when_its_answer_or_itself_says_first() -> None:
     assert token_of(text, 60.0).ends == 1000.0
     assert token_of("opaque", 60.0).ends == pytest.approx(time.time() + 60, abs=5)
     assert token_of("opaque").ends is None
+
+
+@pytest.mark.parametrize(
+    "ends", [1_800_000_000_000, float("inf"), pytest.param(10**400, id="400 digits"), -1]
+)
+def test_an_end_that_is_no_unix_second_is_none(ends: float) -> None:
+    with IdentityProvider() as provider:
+        token = token_of(provider.token("app", exp=ends))
+    assert token.ends is None
+
+
+def test_a_token_of_a_very_long_life_ends_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    tokens = Tokens("source", lambda: token_of("opaque", 1e12))
+    assert tokens.current().text == "opaque"
+    time.sleep(0.2)
+    assert died == []
+
+
+def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("no certificate")
+    with IdentityProvider() as provider:
+        login = by_endpoint(provider, token_ca_file=file)
+        said = refusal(partial(of_endpoint, login))
+    assert said.startswith(f"token_ca_file {file} has no certificate in PEM; ")
 
 
 def test_a_file_is_read_again(tmp_path: Path) -> None:

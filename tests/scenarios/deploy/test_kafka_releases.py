@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cluster.permissions.roles import Role
 from deniable.deploy.broker.broker import Broker
 from tests.support.brokers.releases import kafka_of
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.deployments import SecuredDeployment, by_password
-from tests.support.brokers.secured.whole_path import count_reports
+from tests.support.brokers.secured.whole_path import ROLES, count_reports
 
 pytestmark = [pytest.mark.broker, pytest.mark.nightly, pytest.mark.usefixtures("kafka_jars")]
 DEMO_SECONDS = 600
-ROLES = (Role.PRODUCER, Role.AGGREGATOR, Role.READER)
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
