@@ -124,10 +124,10 @@ class Tokens:
         """
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
-            token = self.ready()
-            if token is not None:
-                return token
-            with self._changed:
+            with self._changed:  # throughout: a token that comes between question and wait would wake nobody
+                token = self.ready()
+                if token is not None:
+                    return token
                 if self._failure is not None:
                     raise TokenError(self._failure.message, self._failure.remedy, self._failure.is_answer)
                 left = deadline - time.monotonic()
