@@ -134,8 +134,6 @@ def of_endpoint(login: OAuthLogin) -> Token:
         lifetime = None if lifetime is None else float(lifetime)
         if lifetime is not None and not lifetime > 0:
             raise TokenError(f"{shown} answers with expires_in that is not > 0", "check its settings", True)
-    except TokenError:
-        raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise TokenError(
             f"{shown} does not answer with an access_token in JSON", "check the address", True
