@@ -30,9 +30,8 @@ from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_bits import round_to_thresholds
+from deniable.estimators.mechanisms.rappor_bits import choose_thresholds, round_to_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
 from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
 
 LARGEST_SIZE = 1_400_000

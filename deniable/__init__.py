@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from deniable.estimators.mechanisms.rappor import Rappor as Rappor
     from deniable.estimators.mechanisms.rappor_hot import HotRappor as HotRappor
     from deniable.estimators.mechanisms.square_wave import SquareWave as SquareWave
+    from deniable.estimators.mechanisms.traits import QuestionKind as QuestionKind
     from deniable.producers.concurrency.timing import ProducerTiming as ProducerTiming
     from deniable.producers.config import ProducerConfig as ProducerConfig
     from deniable.producers.errors import ClosedError as ClosedError
@@ -112,6 +113,7 @@ PLACES = {
     "ProducerConfig": "deniable.producers.config",
     "ProducerSection": "deniable.config.sections",
     "ProducerTiming": "deniable.producers.concurrency.timing",
+    "QuestionKind": "deniable.estimators.mechanisms.traits",
     "Rappor": "deniable.estimators.mechanisms.rappor",
     "Receipt": "deniable.producers.metrics.counters",
     "RelaySection": "deniable.config.sections",

@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text
-from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import Mechanism, OneStep
-from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.hashing.prefix_tree import shown_text
+from deniable.estimators.mechanisms.mechanism import Mechanism, bits_of, number_of
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.traits import QuestionKind
 
 FINGERPRINT_BYTES = 8
 #: False alarms of changes, of one collection, unless its entry says another rate.
 CHANGE_ALARMS_A_YEAR = 0.1
 #: Label of all values of a field that are not listed.
 OTHER_LABEL = "(other)"
-#: Mechanisms of any text, whose strings are chosen afterwards.
-ANY_TEXT = Rappor | FunctionPool | PrefixTree
 
 
 @dataclass(frozen=True)
@@ -134,7 +126,7 @@ class Collection:
     found: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.memoize and isinstance(self.mechanism, TwoStepBits) and self.epsilon_inf == math.inf:
+        if self.memoize and self.mechanism.keeps_permanent and self.epsilon_inf == math.inf:
             raise ValueError(
                 "memoize needs f > 0: at f = 0 the remembered response is the true value, which many reports"
                 " reveal; set f, or memoize: false"
@@ -175,19 +167,34 @@ class Collection:
         Where clients keep functions and permanent responses, BLAKE2b-64 of what these depend on instead:
         `name` and `permanent_parameters`, as JSON like the fingerprint.
         """
-        if isinstance(self.mechanism, LongitudinalHash):
-            return _hashed({"name": self.name, "mechanism": self.mechanism.permanent_parameters()})
-        return self.fingerprint
+        permanent = self.mechanism.permanent_parameters()
+        return _hashed({"name": self.name, "mechanism": permanent}) if permanent else self.fingerprint
+
+    @property
+    def kind(self) -> QuestionKind:
+        """The kind of its question."""
+        return self.mechanism.kind
+
+    @property
+    def number(self) -> SquareWave | None:
+        """The mechanism if the question is of a number; None for others."""
+        return number_of(self.mechanism)
+
+    @property
+    def takes_any_text(self) -> bool:
+        """True if values are any text, whose candidates are chosen afterwards."""
+        return self.kind is QuestionKind.STRINGS
 
     @property
     def takes_integers(self) -> bool:
         """True if values are integers from 0 on, False if they are text, or any numbers."""
-        return not isinstance(self.mechanism, ANY_TEXT | SquareWave) and not self.values
+        return self.kind in (QuestionKind.VALUES, QuestionKind.PAIR) and not self.values
 
     @property
     def may_lack_bit(self) -> bool:
         """True if a report of two fields has no pair's bit where a field does not list its value."""
-        return isinstance(self.mechanism, OneHotPair) and not all(field.other for field in self.fields)
+        is_of_bits = bits_of(self.mechanism) is not None
+        return is_of_bits and not all(field.other for field in self.fields)
 
     @property
     def width(self) -> int:
@@ -202,9 +209,7 @@ class Collection:
     @property
     def epsilon_inf(self) -> float:
         """Privacy loss of all reports of a client with an unchanged value, nats; inf without memoization."""
-        if not self.memoize or isinstance(self.mechanism, OneStep):
-            return math.inf
-        return self.mechanism.epsilon_inf
+        return self.mechanism.epsilon_inf if self.memoize else math.inf
 
     def window_start(self, unix_seconds: float) -> int:
         """Start of the window that contains this moment, unix seconds."""
@@ -225,24 +230,21 @@ class Collection:
     @property
     def entries(self) -> int:
         """Number of `labels`."""
-        if isinstance(self.mechanism, ANY_TEXT):
+        if self.takes_any_text:
             return len(self.candidates) + len(self.found)
-        if isinstance(self.mechanism, SquareWave):
-            return len(self.mechanism.row_edges) - 1
-        if isinstance(self.mechanism, PairKRR):
-            return self.mechanism.width
-        buckets = self.mechanism.buckets if isinstance(self.mechanism, HotRappor) else self.mechanism.k
-        return buckets - self.other
+        if (number := self.number) is not None:
+            return len(number.row_edges) - 1
+        return self.mechanism.domain_size - self.other
 
     def labels(self) -> tuple[str, ...]:
         """Return the labels of the estimated entries, in the order of an estimate's arrays; not `other`.
 
         Rows of a number are named by their lower edges, in decimal.
         """
-        if isinstance(self.mechanism, ANY_TEXT):
+        if self.takes_any_text:
             return (*self.candidates, *map(shown_text, self.found)) if self.found else self.candidates
-        if isinstance(self.mechanism, SquareWave):
-            return self.mechanism.row_bounds[:-1]
+        if (number := self.number) is not None:
+            return number.row_bounds[:-1]
         return self.values or tuple(str(value) for value in range(self.entries))
 
 

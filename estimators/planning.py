@@ -15,16 +15,15 @@ from deniable.estimators.decoding.screening import most_columns
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.frequency.number import expected_median_error
 from deniable.estimators.frequency.pairs import table as pair_table
-from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
 from deniable.estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.mechanism import Mechanism, bloom_of, pool_of, tree_of
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.traits import QuestionKind
 
 LARGEST_REPORTS = 10**18
 LEAST_STD_ERROR = 1e-9
@@ -108,21 +107,24 @@ def expected_std_error(
         raise ValueError(f"frequency must be in [0, 1], got {frequency}")
     if candidates < 1:
         raise ValueError(f"candidates must be at least 1, got {candidates}")
-    if isinstance(mechanism, Rappor):
-        screened = _screening(mechanism, reports, candidates, unlisted)
-        noise = _bloom_std_error(mechanism, frequency, screened.chosen) / math.sqrt(reports)
-        return noise * math.sqrt(_bloom_misfit(mechanism, reports, screened, unlisted))
-    if isinstance(mechanism, SquareWave):
-        return expected_median_error(mechanism, reports)
-    if isinstance(mechanism, PairKRR):
-        return pair_table.expected_std_error(frequency, reports, mechanism)
-    if isinstance(mechanism, PrefixTree):
-        of_level = max(1, reports // mechanism.cohorts)
-        sampled = (1 - 1 / mechanism.cohorts) * frequency * (1 - frequency) / of_level
-        oracle = expected_std_error(mechanism.oracle, of_level, frequency, candidates, unlisted)
-        return math.hypot(oracle, math.sqrt(sampled))
-    noise, of_absent = _inversion(mechanism).std_error(np.array([frequency, 0.0]), reports).tolist()
-    return math.hypot(noise, _collision_error(mechanism, candidates, unlisted, of_absent))
+    match mechanism:
+        case Rappor():
+            screened = _screening(mechanism, reports, candidates, unlisted)
+            noise = _bloom_std_error(mechanism, frequency, screened.chosen) / math.sqrt(reports)
+            return noise * math.sqrt(_bloom_misfit(mechanism, reports, screened, unlisted))
+        case SquareWave():
+            return expected_median_error(mechanism, reports)
+        case PairKRR():
+            return pair_table.expected_std_error(frequency, reports, mechanism)
+        case PrefixTree():
+            of_level = max(1, reports // mechanism.cohorts)
+            sampled = (1 - 1 / mechanism.cohorts) * frequency * (1 - frequency) / of_level
+            oracle = expected_std_error(mechanism.oracle, of_level, frequency, candidates, unlisted)
+            return math.hypot(oracle, math.sqrt(sampled))
+        case _:
+            of_value = Inversion.of_mechanism(mechanism)
+            noise, of_absent = of_value.std_error(np.array([frequency, 0.0]), reports).tolist()
+            return math.hypot(noise, _collision_error(mechanism, candidates, unlisted, of_absent))
 
 
 def smallest_detectable(
@@ -161,9 +163,9 @@ def smallest_detectable(
         )
 
     least = 0.0
-    if isinstance(mechanism, Rappor):
+    if (bloom := bloom_of(mechanism)) is not None:
         # A candidate that is not chosen looks like an unlisted string, and its bits are left out.
-        least = _screening(mechanism, reports, values, unlisted).least
+        least = _screening(bloom, reports, values, unlisted).least
     if lacks(1.0) or least > 1:
         return math.inf
     low, high = 0.0, 1.0
@@ -200,11 +202,8 @@ def reports_needed(
     """
     if not LEAST_STD_ERROR <= std_error <= 1:
         raise ValueError(f"std_error must be in [{LEAST_STD_ERROR}, 1], got {std_error}")
-    if isinstance(mechanism, SquareWave):
-        return _fewest_reports(lambda reports: expected_std_error(mechanism, reports), std_error)
-    if isinstance(mechanism, PrefixTree | Rappor) or (
-        isinstance(mechanism, FunctionPool) and unlisted.share > 0
-    ):
+    is_smoothed = mechanism.kind is QuestionKind.NUMBER or tree_of(mechanism) or bloom_of(mechanism)
+    if is_smoothed or (pool_of(mechanism) and unlisted.share > 0):
         return _fewest_reports(
             lambda reports: expected_std_error(mechanism, reports, frequency, candidates, unlisted), std_error
         )
@@ -296,25 +295,18 @@ def krr_limit(rappor: HotRappor, epsilon: float) -> float:
     return variance * math.expm1(epsilon) ** 2 + 2 - math.exp(epsilon)
 
 
-def _inversion(mechanism: KRR | LongitudinalKRR | HotRappor | FunctionPool) -> Inversion:
-    if isinstance(mechanism, FunctionPool):
-        return Inversion.of_support(mechanism)
-    if isinstance(mechanism, HotRappor):
-        return Inversion.of_bit(mechanism)
-    return Inversion.of_symmetric(mechanism)
-
-
 def _collision_error(mechanism: Mechanism, candidates: int, unlisted: Unlisted, noise: float) -> float:
     """Error from collisions if frequencies are proportional to 1 / rank; 0 except for local hashing.
 
     sum f^2 is 1 for one candidate, 0.06 for 100 and 0.01 for 100,000. Unlisted strings add more the more
     notable they are beside the `noise` of a rare value, see `error_of_fixed`.
     """
-    if not isinstance(mechanism, FunctionPool):
+    pool = pool_of(mechanism)
+    if pool is None:
         return 0.0
     listed = (1 - unlisted.share) ** 2 * _zipf_concentration(min(candidates, MOST_RANKS))
     others = unlisted.share**2 / unlisted.strings
-    of_listed, of_others = (math.sqrt(each * mechanism.collision_variance) for each in (listed, others))
+    of_listed, of_others = (math.sqrt(each * pool.collision_variance) for each in (listed, others))
     return math.hypot(of_listed, error_of_fixed(noise, of_others))
 
 

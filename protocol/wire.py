@@ -22,14 +22,7 @@ from crc32c import crc32c
 from numpy.typing import NDArray
 
 from deniable.estimators.errors import DeniableError
-from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
-from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 MAGIC = b"DNBL"
 VERSION = 1  # of written packs
@@ -145,17 +138,7 @@ def report_sizes(mechanism: NDArray[np.uint8], width: NDArray[np.int64]) -> NDAr
 
 def mechanism_number(mechanism: Mechanism) -> int:
     """Return the header's number for this kind of mechanism."""
-    if isinstance(mechanism, TwoStepBits):
-        return RAPPOR_NUMBER
-    if isinstance(mechanism, SquareWave):
-        return SQUARE_WAVE_NUMBER
-    if isinstance(mechanism, LocalHash | PrefixTree):
-        return LOCAL_HASH_NUMBER
-    if isinstance(mechanism, LongitudinalHash):
-        return LONGITUDINAL_HASH_NUMBER
-    if isinstance(mechanism, PairKRR):
-        return PAIR_NUMBER
-    return LONGITUDINAL_KRR_NUMBER if isinstance(mechanism, LongitudinalKRR) else KRR_NUMBER
+    return mechanism.wire_number
 
 
 def partition_of(pack_id: bytes, partitions: int) -> int:

@@ -13,7 +13,6 @@ import numpy as np
 
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.collection import Collection
-from deniable.estimators.detectors.fit import counter_rates
 from deniable.estimators.detectors.forgery import (
     change_p_value,
     change_p_values,
@@ -111,7 +110,7 @@ def judge_pack(collection: Collection, pack: wire.Pack) -> float | None:
 def _impossible(collection: Collection, start: int, window: WindowCounts) -> ScoredWindow:
     """The least likely counter of a window, and the p-value of all of them together."""
     mechanism = collection.mechanism
-    p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], *counter_rates(mechanism))
+    p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], *mechanism.counter_rates)
     cohort, column = map(int, np.unravel_index(int(p_values.argmin()), p_values.shape))
     p_value = min(1.0, float(p_values.min()) * p_values.size)
     if isinstance(mechanism, Rappor):

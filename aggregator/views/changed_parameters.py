@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from deniable.aggregator.history.inverse_variance import join_shares
 from deniable.aggregator.records.estimate import EstimateRecord
-from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 
 NAMES_SHOWN = 5
@@ -45,7 +45,7 @@ def why_not_comparable(record: EstimateRecord, present: Collection) -> str:
     if record.mechanism != mechanism.name and {record.mechanism, mechanism.name} & {*FORMS}:
         return "a report has another form"
     took_any = record.mechanism in TEXTS or record.other is not None
-    takes_any = present.other or isinstance(mechanism, ANY_TEXT)
+    takes_any = present.other or present.takes_any_text
     if not any(_list_changes(record, present)) and not record.omitted:
         if took_any != takes_any and record.mechanism not in FORMS:
             return "one takes values that are not listed, the other refuses them"

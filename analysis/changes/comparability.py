@@ -6,7 +6,7 @@ clients who can answer, and with them what a share is a share of.
 
 from typing import NamedTuple
 
-from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
@@ -104,4 +104,4 @@ def _range(mechanism: SquareWave) -> tuple[float, float]:
 
 def _takes_any(collection: Collection) -> bool:
     """Whether every client can report, whatever its value."""
-    return collection.other or isinstance(collection.mechanism, ANY_TEXT)
+    return collection.other or collection.takes_any_text

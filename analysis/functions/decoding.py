@@ -13,7 +13,7 @@ from deniable.analysis.periods import TimeGiven
 from deniable.analysis.sources.files import Files
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.growth_table import growth_table
-from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.collection import Collection
 from deniable.estimators.decoding.hashed.growth.alphabet import alphabet_of
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
@@ -119,7 +119,7 @@ def grow(
 
 def check_any_text(collection: Collection) -> None:
     """Raise WrongArgumentError if other strings cannot be looked for in the past of a collection."""
-    if not isinstance(collection.mechanism, ANY_TEXT):
+    if not collection.takes_any_text:
         raise WrongArgumentError(
             "decode needs a collection with mechanism rappor, local-hash, local-hash-longitudinal or "
             f"prefix-tree, got {collection.name} with {collection.mechanism.name}, whose values cannot "

@@ -26,8 +26,10 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import Mechanism, OneStep
-from deniable.estimators.mechanisms.rappor_bits import WORDS, TwoStepBits
+from deniable.estimators.mechanisms.mechanism import Mechanism, bits_of
+from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import WORDS
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: What is accounted: a mechanism, or memoized reports whose values may change (`changing`).
@@ -164,11 +166,15 @@ def epsilon_inf(mechanism: Subject, memoized: bool) -> float:
     -------
     Nats, rounded up; inf if unbounded.
     """
-    if isinstance(mechanism, OneStep):
-        return mechanism.epsilon if memoized else math.inf
-    if isinstance(mechanism, LongitudinalHash):
-        return hashed_subject(mechanism).epsilon_inf
-    return mechanism.epsilon_inf
+    match mechanism:
+        case LongitudinalHash():
+            return hashed_subject(mechanism).epsilon_inf
+        case ChangingBuckets() | ChangingResponses():
+            return mechanism.epsilon_inf
+        case _ if mechanism.keeps_permanent:
+            return mechanism.epsilon_inf
+        case _:
+            return mechanism.epsilon if memoized else math.inf
 
 
 def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> PrivacyLoss:
@@ -187,33 +193,43 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
     Source: see the function for each mechanism, in `privacy_loss`, `memoized_krr`, `memoized_rappor` and
     `changing_buckets`.
     """
-    match mechanism:
-        case KRR():
+    match _accounted(mechanism, memoized):
+        case KRR() as mechanism:
             return krr_loss(mechanism).times(1 if memoized else reports)
-        case PairKRR():
+        case PairKRR() as mechanism:
             return pair_loss(mechanism).times(1 if memoized else reports)
-        case SquareWave():
+        case SquareWave() as mechanism:
             return square_wave_loss(mechanism).times(1 if memoized else reports)
-        case LocalHash() | PrefixTree():  # function and level depend on nothing
-            return loss_of_reports(mechanism.response, reports, memoized)
-        case LongitudinalHash() if memoized:
-            return loss_of_reports(hashed_subject(mechanism), reports, memoized)
-        case LongitudinalHash():
-            return loss_of_reports(mechanism.response, reports, memoized)
-        case ChangingBuckets() if memoized:
+        case ChangingBuckets() as mechanism if memoized:
             return mechanism.loss(reports)
         case ChangingBuckets(steps):
             return loss_of_reports(steps, reports, memoized)
         case ChangingResponses(one):
             return loss_of_reports(one, reports, memoized=False)
-        case LongitudinalKRR() if memoized:
+        case LongitudinalKRR() as mechanism if memoized:
             return shared_krr_loss(mechanism, reports)
-        case LongitudinalKRR():
+        case LongitudinalKRR() as mechanism:
             return longitudinal_loss(mechanism).times(reports)
-        case _ if memoized:
+        case mechanism if memoized:
             return shared_bits_loss(mechanism, reports)
-        case _:
+        case mechanism:
             return bits_loss(mechanism).times(reports)
+
+
+_Accounted = (
+    KRR | LongitudinalKRR | PairKRR | SquareWave | Rappor | HotRappor | ChangingBuckets | ChangingResponses
+)
+
+
+def _accounted(mechanism: Subject, memoized: bool) -> _Accounted:
+    """Return what of a report depends on the value: of hashing the bucket, not the function or the level."""
+    match mechanism:
+        case LongitudinalHash() if memoized:
+            return hashed_subject(mechanism)
+        case LocalHash() | PrefixTree() | LongitudinalHash():
+            return mechanism.response
+        case _:
+            return mechanism
 
 
 def is_endless(name: str, mechanism: Subject, budget: float, delta: float, memoized: bool) -> bool:
@@ -221,16 +237,15 @@ def is_endless(name: str, mechanism: Subject, budget: float, delta: float, memoi
     cap = _caps(mechanism, delta, memoized)[name]
     if cap <= budget or not math.isfinite(cap):
         return cap <= budget
-    if isinstance(mechanism, ChangingBuckets | LongitudinalHash):
+    if isinstance(_accounted(mechanism, memoized), ChangingBuckets):
         return False  # the cap is that of the permanent responses already
     return BOUNDS[name](_loss_of_permanent_response(mechanism), delta) <= budget
 
 
 def _largest_of(mechanism: Subject, reports: int, memoized: bool) -> float:
     """Return a bound on the largest loss where the distribution of losses has a looser one; else inf."""
-    if isinstance(mechanism, LongitudinalHash):
-        return _largest_of(hashed_subject(mechanism), reports, memoized)
-    return mechanism.largest_of(reports) if memoized and isinstance(mechanism, ChangingBuckets) else math.inf
+    subject = _accounted(mechanism, memoized)
+    return subject.largest_of(reports) if memoized and isinstance(subject, ChangingBuckets) else math.inf
 
 
 def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
@@ -238,30 +253,27 @@ def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
     if not memoized:
         return dict.fromkeys(BOUNDS, math.inf)
     cap = epsilon_inf(mechanism, memoized)
-    if not isinstance(
-        mechanism, ChangingBuckets | LongitudinalHash
-    ):  # the joint loss approaches it by itself
+    subject = _accounted(mechanism, memoized)
+    if not isinstance(subject, ChangingBuckets):  # the joint loss approaches it by itself
         return dict.fromkeys(BOUNDS, cap)
-    if isinstance(mechanism, ChangingBuckets) and mechanism.buckets > LARGEST_MEMOIZED:
+    if subject.buckets > LARGEST_MEMOIZED:
         return dict.fromkeys(BOUNDS, cap)  # more buckets than reports are accounted for
-    permanent = _loss_of_permanent_response(mechanism)
+    permanent = subject.permanent_loss()
     return {name: min(bound(permanent, delta), cap) for name, bound in BOUNDS.items()}
 
 
 def _loss_of_permanent_response(mechanism: Subject) -> PrivacyLoss:
     """Loss of the permanent response itself; not defined for flip_threshold = 0, where it is the truth."""
-    match mechanism:
-        case KRR() | LocalHash() | PrefixTree() | PairKRR() | SquareWave():
+    match _accounted(mechanism, memoized=True):
+        case KRR() | PairKRR() | SquareWave() as mechanism:
             return loss_of_reports(mechanism, 1, memoized=True)
-        case LongitudinalKRR():
+        case LongitudinalKRR() as mechanism:
             return krr_loss(mechanism.permanent)
-        case ChangingBuckets():
+        case ChangingBuckets() as mechanism:
             return mechanism.permanent_loss()
         case ChangingResponses(one):
             return _loss_of_permanent_response(one)
-        case LongitudinalHash():
-            return _loss_of_permanent_response(hashed_subject(mechanism))
-        case _:
+        case mechanism:
             flip = Fraction(mechanism.flip_threshold, WORDS)
             return PrivacyLoss.of_three_atoms((1 - flip) ** 2, flip**2, mechanism.ones)
 
@@ -281,7 +293,8 @@ def most_reports(mechanism: Subject, memoized: bool) -> int:
     if isinstance(mechanism, ChangingResponses):
         return most_reports(mechanism.mechanism, memoized)
     most = LARGEST_MEMOIZED if memoized else LARGEST_REPORTS
-    return min(most, LARGEST_OUTPUTS // mechanism.ones) if isinstance(mechanism, TwoStepBits) else most
+    bits = None if isinstance(mechanism, ChangingBuckets) else bits_of(mechanism)
+    return most if bits is None else min(most, LARGEST_OUTPUTS // bits.ones)
 
 
 def _check(name: str, value: float, end: float) -> None:

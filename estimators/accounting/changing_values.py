@@ -9,7 +9,6 @@ from deniable.estimators.mechanisms.directed_rounding import product_above
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
-from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 
@@ -44,7 +43,7 @@ class ChangingResponses:
     @property
     def epsilon_inf(self) -> float:
         """Privacy loss of any number of reports, nats, rounded up; inf for any number of values."""
-        if self.values is None or not isinstance(self.mechanism, TwoStepBits):
+        if self.values is None or not self.mechanism.keeps_permanent:
             return math.inf
         return product_above(self.values, self.mechanism.epsilon_inf)
 

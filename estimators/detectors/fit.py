@@ -14,30 +14,12 @@ from numpy.typing import NDArray
 
 from deniable.estimators.detectors.forgery import impossible_p_values
 from deniable.estimators.frequency.estimate import Estimate
-from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import Mechanism
-from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.mechanism import Mechanism, bits_of, pair_of
 
 #: Name of the diagnostic.
 FIT = "fit_p_value"
 #: Counts of honest reports are below it in at most one of a million estimates.
 LIMIT = 1e-6
-
-
-def counter_rates(mechanism: Mechanism) -> tuple[float, float]:
-    """Return the largest and the least probability that a report adds to a counter, over all true values."""
-    match mechanism:
-        case Rappor() | HotRappor():
-            return mechanism.q_star, mechanism.p_star
-        case PrefixTree(oracle=pool) | (FunctionPool() as pool):
-            return pool.response.p / pool.hash_functions, pool.response.q / pool.hash_functions
-        case PairKRR(fields=(first, second)):
-            return first.p * second.p, first.q * second.q
-        case _:
-            return mechanism.p, mechanism.q
 
 
 class BitNoise(NamedTuple):
@@ -54,6 +36,11 @@ class BitNoise(NamedTuple):
     p_star: float
     ones: int
     bits: int
+
+    @property
+    def counter_rates(self) -> tuple[float, float]:
+        """As of a mechanism."""
+        return self.q_star, self.p_star
 
 
 def with_fit(
@@ -88,19 +75,21 @@ def fit_p_value(
     repeats : windows, >= 1, in which clients may have reported the same permanent response: so many of their
         reports have the noise of one.
     """
-    rates = mechanism[:2] if isinstance(mechanism, BitNoise) else counter_rates(mechanism)
-    bounds = [_bound(counts, sizes, rates, repeats)]
-    if isinstance(mechanism, PairKRR):
-        first, second = mechanism.fields
+    bounds = [_bound(counts, sizes, mechanism.counter_rates, repeats)]
+    noise = mechanism if isinstance(mechanism, BitNoise) else _noise_of(mechanism)
+    if noise is not None:
+        bounds.append(_bound_of_total(counts, sizes, noise, repeats))
+    elif not isinstance(mechanism, BitNoise) and (pair := pair_of(mechanism)) is not None:
+        first, second = pair.fields
         cells = counts.reshape(first.k, second.k)
         bounds.append(_bound(cells.sum(axis=1)[None], sizes, (first.p, first.q), repeats))
         bounds.append(_bound(cells.sum(axis=0)[None], sizes, (second.p, second.q), repeats))
-    if isinstance(mechanism, Rappor | HotRappor):
-        bits = mechanism.bits if isinstance(mechanism, Rappor) else mechanism.buckets
-        mechanism = BitNoise(mechanism.q_star, mechanism.p_star, mechanism.ones, bits)
-    if isinstance(mechanism, BitNoise):
-        bounds.append(_bound_of_total(counts, sizes, mechanism, repeats))
     return min(1.0, len(bounds) * min(bounds))
+
+
+def _noise_of(mechanism: Mechanism) -> BitNoise | None:
+    bits = bits_of(mechanism)
+    return None if bits is None else BitNoise(bits.q_star, bits.p_star, bits.ones, bits.used_bits)
 
 
 def _bound(

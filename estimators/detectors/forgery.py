@@ -23,7 +23,7 @@ _LEFT_OUT = 1e-15
 
 def true_ones(mechanism: Rappor | HotRappor) -> tuple[int, int]:
     """Return the least and largest number of true bits that are 1; hashes of a Bloom filter may collide."""
-    return (1 if isinstance(mechanism, Rappor) else 0, mechanism.ones)
+    return mechanism.min_ones, mechanism.ones
 
 
 def popcount_p_value(popcounts: NDArray[np.int64], mechanism: Rappor | HotRappor) -> float:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.channels import SymmetricMechanism
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.mechanism import bits_of, pair_of
+from deniable.estimators.mechanisms.traits import QuestionKind
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ def other_signs(collection: Collection, *, has_clients: bool) -> list[OtherSign]
     has_clients : whether values may share a client.
     """
     mechanism = collection.mechanism
-    if isinstance(mechanism, PairKRR):
-        sizes = ((mechanism.first, mechanism.second.k), (mechanism.second, 1))
+    if (pair := pair_of(mechanism)) is not None:
+        sizes = ((pair.first, pair.second.k), (pair.second, 1))
         return [
             OtherSign(krr.p, krr.q, bucket=krr.k - 1, divisor=divisor, modulus=krr.k)
             for (krr, divisor), field in zip(sizes, collection.fields, strict=True)
@@ -76,11 +75,12 @@ def other_signs(collection: Collection, *, has_clients: bool) -> list[OtherSign]
         ]
     if not collection.other or (collection.memoize and has_clients):
         return []
-    if isinstance(mechanism, HotRappor):
-        return [OtherSign(mechanism.q_star, mechanism.p_star, bit=mechanism.buckets - 1)]
-    if isinstance(mechanism, SymmetricMechanism):
-        return [OtherSign(mechanism.p, mechanism.q, bucket=mechanism.k - 1, modulus=mechanism.k)]
-    return []
+    if mechanism.kind is not QuestionKind.VALUES:
+        return []
+    last = mechanism.domain_size - 1
+    if bits_of(mechanism) is not None:
+        return [OtherSign(*mechanism.counter_rates, bit=last)]
+    return [OtherSign(*mechanism.counter_rates, bucket=last, modulus=last + 1)]
 
 
 def _divergence(share: float, mean: float) -> float:

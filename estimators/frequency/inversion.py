@@ -11,6 +11,9 @@ from deniable.estimators.frequency.intervals.acceptance import LEVEL
 from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
 from deniable.estimators.mechanisms.channels import BitChannel, SymmetricChannel
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,17 @@ class Inversion:
     def of_support(cls, mechanism: FunctionPool) -> Self:
         """Channel of the support of one value by local hashing: hit p of its response, miss 1/g."""
         return cls(mechanism.hit, mechanism.miss, mechanism.contrast)
+
+    @classmethod
+    def of_mechanism(cls, mechanism: KRR | LongitudinalKRR | HotRappor | FunctionPool) -> Self:
+        """Channel of one value of a mechanism whose values are each estimated by themselves."""
+        match mechanism:
+            case FunctionPool():
+                return cls.of_support(mechanism)
+            case HotRappor():
+                return cls.of_bit(mechanism)
+            case _:
+                return cls.of_symmetric(mechanism)
 
     def frequency(self, share: FloatArray) -> FloatArray:
         """Invert x = (share - miss) / contrast: unbiased, so it may be negative or above 1.

@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from deniable.estimators.arrays import FloatArray
+from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
 
 
 class BitChannel(Protocol):
@@ -43,8 +44,10 @@ class SymmetricChannel(Protocol):
         ...
 
 
-class SymmetricMechanism:
-    """Mixin for a SymmetricChannel: its matrix and the shape of its counts."""
+class SymmetricMechanism(OneCohort):
+    """Base class of every SymmetricChannel: its matrix and the shape of its counts."""
+
+    kind = QuestionKind.VALUES
 
     @property
     def channel(self: SymmetricChannel) -> FloatArray:
@@ -54,11 +57,21 @@ class SymmetricMechanism:
         return matrix
 
     @property
+    def domain_size(self: SymmetricChannel) -> int:
+        """Number of values: k."""
+        return self.k
+
+    @property
     def width(self: SymmetricChannel) -> int:
         """Counters in one row of counts: one per value."""
         return self.k
 
     @property
-    def cohorts(self) -> int:
-        """Number of groups of clients that are counted separately: 1, because k-RR does not hash."""
-        return 1
+    def counter_rates(self: SymmetricChannel) -> tuple[float, float]:
+        """P(report v | truth v) and P(report v | truth w)."""
+        return self.p, self.q
+
+    @property
+    def max_step(self: SymmetricChannel) -> float:
+        """Number of reports times the most that one report adds to an estimated share: 1 / (p - q)."""
+        return 1 / self.contrast

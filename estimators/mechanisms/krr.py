@@ -37,6 +37,7 @@ class KRR(SymmetricMechanism):
 
     #: Name in the collection file.
     name: ClassVar[str] = "k-rr"
+    wire_number = 1
 
     k: int
     threshold: int
@@ -115,6 +116,10 @@ class KRR(SymmetricMechanism):
         """Privacy loss of one report, nats: ln(p / min q), rounded up."""
         truth = Fraction(self.threshold, WORDS)
         return log_above(truth / ((1 - truth) * Fraction(rarest(self.k), WORDS)))
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon, see `Traits`."""
+        return self.from_epsilon(self.k, epsilon)
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

@@ -33,6 +33,10 @@ class LongitudinalKRR(SymmetricMechanism):
 
     #: Name in the collection file.
     name: ClassVar[str] = "k-rr-longitudinal"
+    wire_number = 3
+    keeps_permanent = True
+    always_memoizes = True
+    repeats_noise = True
 
     permanent: KRR
     instantaneous: KRR
@@ -114,6 +118,10 @@ class LongitudinalKRR(SymmetricMechanism):
     def epsilon(self) -> float:
         """Privacy loss of one report, nats: `epsilon_one`."""
         return self.epsilon_one
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon of one report, see `Traits`."""
+        return self.from_epsilons(self.k, self.epsilon_inf, epsilon)
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

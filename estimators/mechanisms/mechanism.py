@@ -1,10 +1,11 @@
-"""The union of all mechanisms that a collection can use, and how to rebuild one at another epsilon."""
+"""The registry: all mechanisms that a collection can use, and how to rebuild one at another epsilon.
 
-import math
-from dataclasses import replace
+Rule: what differs between mechanisms is a trait (`traits.Traits`), or stands in their own modules. Here are
+questions whose answer is a mechanism with more to it than traits: None for all others.
+"""
 
-from deniable.estimators.mechanisms.hashing.function_block import block_of
-from deniable.estimators.mechanisms.hashing.local_hash import LocalHash, best_buckets
+from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.krr import KRR
@@ -12,10 +13,9 @@ from deniable.estimators.mechanisms.krr import LARGEST_EPSILON as LARGEST_KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, round_to_thresholds
+from deniable.estimators.mechanisms.rappor_bits import LARGEST_EPSILON as LARGEST_RAPPOR
+from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.rappor_parameters import LARGEST_EPSILON as LARGEST_RAPPOR
-from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
 from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Without a permanent response: each report is randomized afresh.
@@ -26,6 +26,38 @@ LEAST = 0.1
 MOST = 10.0
 #: Largest epsilon_one / epsilon_inf: at 1 every report would repeat the permanent response.
 SHARE_OF_PERMANENT = 0.99
+
+
+def number_of(mechanism: Mechanism) -> SquareWave | None:
+    """Return the mechanism if its kind is a number."""
+    return mechanism if isinstance(mechanism, SquareWave) else None
+
+
+def tree_of(mechanism: Mechanism) -> PrefixTree | None:
+    """Return the mechanism if it is a prefix tree, whose strings can be searched for."""
+    return mechanism if isinstance(mechanism, PrefixTree) else None
+
+
+def pool_of(mechanism: Mechanism) -> FunctionPool | None:
+    """Return the hash functions of local hashing; of a prefix tree, those of each level."""
+    if isinstance(mechanism, PrefixTree):
+        return mechanism.oracle
+    return mechanism if isinstance(mechanism, FunctionPool) else None
+
+
+def bits_of(mechanism: Mechanism) -> Rappor | HotRappor | None:
+    """Return the mechanism if its reports are bits: RAPPOR of any kind."""
+    return mechanism if isinstance(mechanism, TwoStepBits) else None
+
+
+def bloom_of(mechanism: Mechanism) -> Rappor | None:
+    """Return the mechanism if strings are decoded from bits: Bloom RAPPOR."""
+    return mechanism if isinstance(mechanism, Rappor) else None
+
+
+def pair_of(mechanism: Mechanism) -> PairKRR | None:
+    """Return the mechanism if it randomizes the two fields of a pair beside each other."""
+    return mechanism if isinstance(mechanism, PairKRR) else None
 
 
 def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
@@ -40,7 +72,7 @@ def epsilon_range(mechanism: Mechanism) -> tuple[float, float]:
     Nats: 0.1 and 10, widened to include the mechanism's own epsilon, but at most 99 % of its epsilon_inf.
     """
     own = mechanism.epsilon
-    if isinstance(mechanism, OneStep):
+    if not mechanism.keeps_permanent:
         return min(LEAST, own), min(max(MOST, own), LARGEST_KRR)
     permanent = SHARE_OF_PERMANENT * min(mechanism.epsilon_inf, LARGEST_RAPPOR)
     return min(LEAST, own, permanent), min(max(MOST, own), permanent)
@@ -73,36 +105,4 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     least, most = epsilon_range(mechanism)
     if not least <= epsilon <= most:
         raise ValueError(f"epsilon must be in [{least:.4g}, {most:.4g}], got {epsilon}")
-    match mechanism:
-        case KRR():
-            return KRR.from_epsilon(mechanism.k, epsilon)
-        case LocalHash():
-            buckets = best_buckets(epsilon)
-            functions = max(block_of(buckets).functions, mechanism.width // buckets)
-            return LocalHash.from_epsilon(epsilon, functions, buckets)
-        case PrefixTree(lengths, oracle):
-            buckets = best_buckets(epsilon)
-            functions = max(block_of(buckets).functions, oracle.width // buckets)
-            return PrefixTree(lengths, LocalHash.from_epsilon(epsilon, functions, buckets))
-        case LongitudinalHash():
-            buckets = best_buckets(epsilon)
-            least, most = LongitudinalHash.range_of_functions(buckets)
-            functions = min(max(least, mechanism.hash_functions), most)
-            return LongitudinalHash.from_epsilons(mechanism.epsilon_inf, epsilon, functions, buckets)
-        case LongitudinalKRR():
-            return LongitudinalKRR.from_epsilons(mechanism.k, mechanism.epsilon_inf, epsilon)
-        case PairKRR():
-            part = mechanism.first.epsilon / (mechanism.first.epsilon + mechanism.second.epsilon)
-            rest = math.nextafter(epsilon - epsilon * part, 0)  # so that rounding cannot raise the sum
-            return PairKRR.from_epsilons(*mechanism.shape, epsilon * part, rest)
-        case SquareWave(minimum, maximum, steps):
-            return SquareWave.from_epsilon(minimum, maximum, steps, epsilon)
-        case _:
-            flip, p, q = _thresholds(mechanism, epsilon)
-            return replace(mechanism, flip_threshold=flip, p_threshold=p, q_threshold=q)
-
-
-def _thresholds(mechanism: TwoStepBits, epsilon: float) -> tuple[int, int, int]:
-    if mechanism.flip_threshold == 0:
-        return round_to_thresholds(0.0, 1 / (math.exp(epsilon / mechanism.ones) + 1), 0.5)
-    return choose_thresholds(mechanism.ones, min(mechanism.epsilon_inf, LARGEST_RAPPOR), epsilon)
+    return mechanism.at_epsilon(epsilon)

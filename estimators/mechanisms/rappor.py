@@ -1,9 +1,10 @@
 """RAPPOR over Bloom filters with cohorts: each bit of a hashed value is randomized in two steps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
+from deniable.estimators.mechanisms.traits import QuestionKind
 
 LARGEST_BITS = 4096
 #: With reports in fewer cohorts, strings are not told from unlisted ones that share their bits: nothing is
@@ -37,6 +38,7 @@ class Rappor(TwoStepBits):
 
     #: Name in the collection file.
     name: ClassVar[str] = "rappor"
+    kind = QuestionKind.STRINGS
 
     bits: int
     hashes: int
@@ -78,9 +80,23 @@ class Rappor(TwoStepBits):
         return self.hashes
 
     @property
+    def min_ones(self) -> int:
+        """Least number of true bits that are 1: hashes may collide."""
+        return 1
+
+    @property
+    def used_bits(self) -> int:
+        """All bits of a report."""
+        return self.bits
+
+    @property
     def width(self) -> int:
         """Counters in one row of counts: one per bit."""
         return self.bits
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon of one report, see `Traits`."""
+        return replace(self, **self.thresholds_at(epsilon)._asdict())
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

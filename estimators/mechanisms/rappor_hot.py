@@ -1,15 +1,16 @@
 """RAPPOR without hashing: one bit per bucket; a client sets one bit (one-hot, "basic") or several (k-hot)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
+from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
 
 LARGEST_BUCKETS = 4096
 
 
 @dataclass(frozen=True)
-class HotRappor(TwoStepBits):
+class HotRappor(TwoStepBits, OneCohort):
     """One-hot or k-hot RAPPOR with integer thresholds, so that its probabilities and epsilons are exact.
 
     A client sets the bits of its buckets, at most `hot` of them. The frequency of a bucket is the share of
@@ -30,6 +31,8 @@ class HotRappor(TwoStepBits):
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 2.1, "Basic One-time RAPPOR".
     """
+
+    kind = QuestionKind.VALUES
 
     buckets: int
     hot: int
@@ -67,6 +70,16 @@ class HotRappor(TwoStepBits):
         return self.hot
 
     @property
+    def domain_size(self) -> int:
+        """Number of values: `buckets`."""
+        return self.buckets
+
+    @property
+    def used_bits(self) -> int:
+        """Bits that belong to a bucket: `buckets`."""
+        return self.buckets
+
+    @property
     def bits(self) -> int:
         """Bits of a report, a multiple of 8; up to 7 at the end belong to no bucket and hold only noise."""
         return -(-self.buckets // 8) * 8
@@ -77,14 +90,13 @@ class HotRappor(TwoStepBits):
         return self.bits
 
     @property
-    def cohorts(self) -> int:
-        """Number of groups of clients that are counted separately: 1, because nothing is hashed."""
-        return 1
-
-    @property
     def name(self) -> str:
         """Name in the collection file."""
         return "rappor-one-hot" if self.hot == 1 else "rappor-k-hot"
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon of one report, see `Traits`."""
+        return replace(self, **self.thresholds_at(epsilon)._asdict())
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

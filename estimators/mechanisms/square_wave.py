@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.mechanisms.directed_rounding import exp_below, log_above
 from deniable.estimators.mechanisms.krr import LARGEST_EPSILON, WORDS
+from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
 
 LEAST_STEPS = 4
 LARGEST_STEPS = 512
@@ -24,7 +25,7 @@ _LEAST_ROWS, _MOST_ROWS = 4, 32
 
 
 @dataclass(frozen=True)
-class SquareWave:
+class SquareWave(OneCohort):
     """Square Wave on integers with an integer threshold, so that its probabilities and epsilon are exact.
 
     The range from `minimum` to `maximum` has d = `steps` cells of equal width. Reports have 2b more cells, b
@@ -54,6 +55,8 @@ class SquareWave:
 
     #: Name in the collection file.
     name: ClassVar[str] = "number"
+    kind = QuestionKind.NUMBER
+    wire_number = 6
 
     minimum: float
     maximum: float
@@ -131,9 +134,14 @@ class SquareWave:
         return self.steps + 2 * self.half_width
 
     @property
-    def cohorts(self) -> int:
-        """Number of groups of clients that are counted separately: 1."""
-        return 1
+    def counter_rates(self) -> tuple[float, float]:
+        """P(report y | truth x) of a cell y near x, and of one far from it."""
+        return self.p, self.q
+
+    @property
+    def max_step(self) -> float:
+        """Number of reports times the most that one report adds to the mean, as a fraction of the range."""
+        return (self.width - 1) / (self.contrast * self.near * self.steps)
 
     @property
     def channel(self) -> FloatArray:
@@ -216,6 +224,10 @@ class SquareWave:
         inside -= self.minimum
         inside *= self.steps / (self.maximum - self.minimum)
         return np.minimum(inside, self.steps - 1, out=inside).astype(np.int64)
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon, see `Traits`; its rows are those that reports tell apart."""
+        return self.from_epsilon(self.minimum, self.maximum, self.steps, epsilon)
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

@@ -16,8 +16,8 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import choose_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.deploy.collection_texts import HEAD, WHOLE, read, refusal
 from tests.support.messages import PinMessages

@@ -14,7 +14,7 @@ from deniable.estimators.mechanisms.directed_rounding import rounded_up
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
+from deniable.estimators.mechanisms.rappor_bits import choose_thresholds
 from deniable.estimators.planning import expected_std_error, smallest_detectable
 from tests.support.paths import REPOSITORY
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.protocol.notation import UNKNOWN, ListedTexts, text_of
 
@@ -31,7 +31,7 @@ def takes_two(collection: Collection) -> bool:
 
 def value_reader(collection: Collection) -> Callable[[Any], Value]:
     """Return the function that reads a value of this collection."""
-    if isinstance(collection.mechanism, ANY_TEXT):
+    if collection.takes_any_text:
         listed = ListedTexts(collection.candidates)
         return candidate_reader(listed, collection.candidates) if listed.has_numbers else one
     return several if takes_several(collection) else pair if takes_two(collection) else one

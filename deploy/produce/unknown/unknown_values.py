@@ -12,7 +12,7 @@ import click
 from deniable.deploy.cli.input_text import printable
 from deniable.deploy.produce.input.source import FeedError
 from deniable.deploy.produce.input.values import Value, takes_several
-from deniable.estimators.collection import ANY_TEXT, Collection
+from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.notation import UNKNOWN, ListedTexts, integer_of, number_of, text_of
 
@@ -108,7 +108,7 @@ def value_options(field: str, second_field: str | None) -> list[str]:
 
 def is_listed(collection: Collection) -> bool:
     """Whether the collection has a list or range of values; Bloom RAPPOR and local hashing take any text."""
-    return not isinstance(collection.mechanism, ANY_TEXT)
+    return not collection.takes_any_text
 
 
 def known_by(collection: Collection) -> Callable[[Any], bool]:

@@ -34,9 +34,11 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.krr import KRR, WORDS
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import Mechanism, OneStep
+from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Most bits that a value sets: the atoms are (ones + 1)^2.
@@ -92,14 +94,14 @@ def blanket_of(mechanism: Mechanism, memoized: bool = False) -> Blanket:
     ------
     ShufflingRefusedError if reports are not independent, or a value sets more than MOST_ONES bits.
     """
-    if memoized or isinstance(mechanism, LongitudinalKRR | LongitudinalHash):
+    if memoized:
         raise ShufflingRefusedError(NOT_INDEPENDENT)
-    atoms = _atoms_of_one_step(mechanism) if isinstance(mechanism, OneStep) else _of_bits(mechanism)
+    atoms = _atoms(mechanism)
     found = tuple(atom for atom in atoms if atom.mass)
     return Blanket(found, log_above(max(atom.first / atom.second for atom in found)))
 
 
-def _atoms_of_one_step(mechanism: OneStep) -> list[Atom]:
+def _atoms(mechanism: Mechanism) -> list[Atom]:
     match mechanism:
         case KRR():
             return _of_krr(mechanism)
@@ -116,6 +118,10 @@ def _atoms_of_one_step(mechanism: OneStep) -> list[Atom]:
             ]
         case SquareWave():
             return _of_square_wave(mechanism)
+        case Rappor() | HotRappor():
+            return _of_bits(mechanism)
+        case LongitudinalKRR() | LongitudinalHash():
+            raise ShufflingRefusedError(NOT_INDEPENDENT)
 
 
 def _of_krr(mechanism: KRR) -> list[Atom]:

@@ -5,13 +5,14 @@ from typing import ClassVar
 
 from deniable.estimators.mechanisms.channels import SymmetricChannel
 from deniable.estimators.mechanisms.hashing.function_block import block_of, is_prime
+from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
 
 LARGEST_BUCKETS = 251
 LARGEST_COUNTERS = 1 << 20
 
 
 @dataclass(frozen=True)
-class FunctionPool:
+class FunctionPool(OneCohort):
     """C shared hash functions into g buckets; a report is a function and a bucket, after `response`.
 
     Counts are those of C g counters: counter function * g + bucket.
@@ -26,6 +27,7 @@ class FunctionPool:
     ValueError if a parameter is out of range.
     """
 
+    kind = QuestionKind.STRINGS
     #: Largest number of functions.
     most_functions: ClassVar[int] = LARGEST_COUNTERS
 
@@ -112,6 +114,11 @@ class FunctionPool:
         return self.hash_functions * self.hash_buckets
 
     @property
-    def cohorts(self) -> int:
-        """Number of groups of clients that are counted separately: 1, since a report names its function."""
-        return 1
+    def counter_rates(self) -> tuple[float, float]:
+        """P(report of a function and bucket) where the function gives the value that bucket, or another."""
+        return self.response.p / self.hash_functions, self.response.q / self.hash_functions
+
+    @property
+    def max_step(self) -> float:
+        """Number of reports times the most that one report adds to an estimated share: 1 / (hit - miss)."""
+        return 1 / self.contrast

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
-from deniable.estimators.mechanisms.hashing.function_block import is_prime
+from deniable.estimators.mechanisms.hashing.function_block import block_of, is_prime
 from deniable.estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, FunctionPool
 from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 
@@ -38,6 +38,7 @@ class LocalHash(FunctionPool):
 
     #: Name in the collection file.
     name: ClassVar[str] = "local-hash"
+    wire_number = 4
 
     threshold: int
 
@@ -78,6 +79,12 @@ class LocalHash(FunctionPool):
     def epsilon(self) -> float:
         """Privacy loss of one report, nats, rounded up."""
         return self.response.epsilon
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon with nearly as many counters, see `Traits`."""
+        buckets = best_buckets(epsilon)
+        functions = max(block_of(buckets).functions, self.width // buckets)
+        return self.from_epsilon(epsilon, functions, buckets)
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

@@ -53,6 +53,10 @@ class LongitudinalHash(FunctionPool):
 
     #: Name in the collection file.
     name: ClassVar[str] = "local-hash-longitudinal"
+    wire_number = 5
+    keeps_permanent = True
+    always_memoizes = True
+    repeats_noise = True
     most_functions: ClassVar[int] = MOST_FUNCTIONS
 
     permanent_threshold: int
@@ -130,6 +134,13 @@ class LongitudinalHash(FunctionPool):
     def epsilon_of_all_buckets(self) -> float:
         """Loss of any number of reports of all g buckets, if it is known when they change; nats."""
         return product_above(self.hash_buckets, self.epsilon_inf)
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon of one report with nearly as many functions, see `Traits`."""
+        buckets = best_buckets(epsilon)
+        least, most = self.range_of_functions(buckets)
+        functions = min(max(least, self.hash_functions), most)
+        return self.from_epsilons(self.epsilon_inf, epsilon, functions, buckets)
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.traits import QuestionKind, Traits
 
 MOST_LEVELS = 32
 LONGEST = 255  # bytes of a prefix
 
 
 @dataclass(frozen=True)
-class PrefixTree:
+class PrefixTree(Traits):
     """Local hashing of prefixes, so that frequent texts can be found without a list of candidates.
 
     A client has one of L levels, drawn once, whatever its values are; the cohort of its reports names it. It
@@ -40,6 +41,9 @@ class PrefixTree:
 
     #: Name in the collection file.
     name: ClassVar[str] = "prefix-tree"
+    kind = QuestionKind.STRINGS
+    wire_number = LocalHash.wire_number
+    repeats_noise = True  # a client keeps its level
 
     lengths: tuple[int, ...]
     oracle: LocalHash
@@ -84,6 +88,16 @@ class PrefixTree:
         return self.oracle.width
 
     @property
+    def counter_rates(self) -> tuple[float, float]:
+        """Those of `oracle`, on one level."""
+        return self.oracle.counter_rates
+
+    @property
+    def max_step(self) -> float:
+        """That of `oracle` times the levels: about one in L reports is of the last level."""
+        return self.cohorts / self.oracle.contrast
+
+    @property
     def response(self) -> KRR:
         """The k-RR of a bucket."""
         return self.oracle.response
@@ -92,6 +106,10 @@ class PrefixTree:
     def epsilon(self) -> float:
         """Privacy loss of one report, nats, rounded up."""
         return self.oracle.epsilon
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon with nearly as many counters, see `Traits`."""
+        return type(self)(self.lengths, self.oracle.at_epsilon(epsilon))
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

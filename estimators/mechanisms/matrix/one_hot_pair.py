@@ -8,6 +8,7 @@ from deniable.estimators.mechanisms.krr import LARGEST_EPSILON
 from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS
 from deniable.estimators.mechanisms.rappor_bits import round_to_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.traits import QuestionKind
 
 LEAST_EPSILON = 1e-6  # below it, thresholds over 2^32 are too coarse
 
@@ -29,6 +30,9 @@ class OneHotPair(HotRappor):
     ------
     ValueError if a parameter is out of range.
     """
+
+    kind = QuestionKind.PAIR
+    repeats_noise = False
 
     columns: int
 

@@ -1,5 +1,6 @@
 """A pair of fields: each is randomized by a k-RR of its own, and one report holds both results."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,13 +11,14 @@ import numpy as np
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.mechanisms.directed_rounding import log_above
 from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON, WORDS, rarest
+from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
 
 #: Largest number of pairs of values: a record of estimates holds them all.
 LARGEST_CELLS = 2000
 
 
 @dataclass(frozen=True)
-class PairKRR:
+class PairKRR(OneCohort):
     """Two k-RRs beside each other: value (a, b) is reported as (first of a, second of b).
 
     Pairs are numbered by rows: pair (a, b) is cell a * K2 + b of K1 K2. The randomness of the two fields is
@@ -37,6 +39,8 @@ class PairKRR:
 
     #: Name in the collection file.
     name: ClassVar[str] = "k-rr-pair"
+    kind = QuestionKind.PAIR
+    wire_number = 7
 
     first: KRR
     second: KRR
@@ -83,9 +87,19 @@ class PairKRR:
         return self.first.k * self.second.k
 
     @property
-    def cohorts(self) -> int:
-        """Number of groups of clients that are counted separately: 1."""
-        return 1
+    def domain_size(self) -> int:
+        """Number of pairs of values, K1 K2."""
+        return self.width
+
+    @property
+    def counter_rates(self) -> tuple[float, float]:
+        """P(report of a pair | that pair), and the least P(report of it | another pair)."""
+        return self.first.p * self.second.p, self.first.q * self.second.q
+
+    @property
+    def max_step(self) -> float:
+        """Number of reports times the most that one report adds to an estimated share."""
+        return 1 / (self.first.contrast * self.second.contrast)
 
     @property
     def channel(self) -> FloatArray:
@@ -96,6 +110,12 @@ class PairKRR:
     def epsilon(self) -> float:
         """Privacy loss of one report, nats, rounded up: ln of the product of both fields' p / min q."""
         return log_above(_ratio(self.first) * _ratio(self.second))
+
+    def at_epsilon(self, epsilon: float) -> Self:
+        """Build it at another epsilon, of which the fields keep their parts, see `Traits`."""
+        part = self.first.epsilon / (self.first.epsilon + self.second.epsilon)
+        rest = math.nextafter(epsilon - epsilon * part, 0)  # so that rounding cannot raise the sum
+        return self.from_epsilons(*self.shape, epsilon * part, rest)
 
     def parameters(self) -> dict[str, int | str]:
         """Exact parameters that define the meaning of a report; they enter the collection's fingerprint."""

@@ -6,8 +6,8 @@ import pytest
 from deniable.estimators.decoding.bit_rates import extract_rates
 from deniable.estimators.decoding.design import bloom_design
 from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import choose_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts
 from tests.support.messages import PinMessages
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.detectors.fit import FIT, LIMIT, BitNoise, contradicts, counter_rates, with_fit
+from deniable.estimators.detectors.fit import FIT, LIMIT, BitNoise, contradicts, with_fit
 from deniable.estimators.frequency.estimate import Estimate
 from deniable.estimators.frequency.krr import estimate
 from deniable.estimators.mechanisms.krr import KRR
@@ -79,7 +79,7 @@ def test_totals_of_honest_bits_are_no_contradiction():
 
 def test_a_number_has_the_rates_of_its_cells():
     mechanism = SquareWave.from_epsilon(0, 1, 64, 2)
-    hit, miss = counter_rates(mechanism)
+    hit, miss = mechanism.counter_rates
     assert (mechanism.channel.max(), mechanism.channel.min()) == (hit, miss)
 
 

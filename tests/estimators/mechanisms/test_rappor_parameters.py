@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_bits import choose_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.rappor_parameters import choose_thresholds
 from tests.support.messages import PinMessages
 
 
