@@ -10,7 +10,6 @@ from deniable.aggregator.history.period_shares import PeriodShares, shares_of_ro
 from deniable.aggregator.history.periods import Period, iso
 from deniable.aggregator.history.rollup import WindowCoverage, coverage_of, roll_up, too_few_reports
 from deniable.aggregator.history.window_reader import Joined
-from deniable.aggregator.history.window_shares import most_step, repeats_noise
 from deniable.analysis.differences import Differences, SideShares, compare_shares
 from deniable.analysis.errors import AnalysisError, WrongArgumentError, arrow
 from deniable.analysis.periods import check_window
@@ -18,7 +17,6 @@ from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.estimate_table import OTHER
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import FIT
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.estimators.rollup.overlap import client_overlap
 
 COMPARISON_VERSION = 1
@@ -106,7 +104,7 @@ def check_comparable(collection: Collection, first: Period, second: Period) -> N
         raise WrongArgumentError(
             f"the periods must not overlap, since no report may be in both: got {first} and {second}"
         )
-    if isinstance(collection.mechanism, SquareWave):
+    if collection.number is not None:
         raise WrongArgumentError(
             f"compare needs shares of values, and {collection.name} is of numbers: compare the intervals of "
             "mean and quantiles that deniable rollup prints for each period"
@@ -176,8 +174,8 @@ def _check_change(collection: Collection, first: JoinedPeriod, second: JoinedPer
 def _side(collection: Collection, side: JoinedPeriod, found: PeriodShares) -> SideShares:
     """Return a period's shares; a client that returns may add its permanent noise in every window."""
     windows = np.array(list(side.joined.reports.values()))
-    repeated = client_overlap(windows) if repeats_noise(collection) else 1.0
-    step = repeated * most_step(collection) / side.joined.counts.reports
+    repeated = client_overlap(windows) if collection.mechanism.repeats_noise else 1.0
+    step = repeated * collection.mechanism.max_step / side.joined.counts.reports
     return SideShares(found.share, found.shared_error, step)
 
 

@@ -22,7 +22,8 @@ from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.collection import Collection, GrowthRule
 from deniable.estimators.decoding.hashed.growth.alphabet import alphabet_of
 from deniable.estimators.decoding.hashed.growth.grow import FoundTexts, grow
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, shown_text, utf_8
+from deniable.estimators.mechanisms.hashing.prefix_tree import shown_text, utf_8
+from deniable.estimators.mechanisms.mechanism import tree_of
 from deniable.estimators.rollup.overlap import client_overlap
 
 
@@ -127,9 +128,9 @@ class GrowingTexts:
 
     def _candidates(self) -> list[bytes]:
         """The candidates of the file, as the last level cuts them."""
-        mechanism = self.collection.mechanism
-        assert isinstance(mechanism, PrefixTree)  # noqa: S101 - for mypy: the collection file checks it
-        return [mechanism.prefix(utf_8(each), mechanism.cohorts - 1) for each in self.collection.candidates]
+        tree = tree_of(self.collection.mechanism)
+        assert tree is not None  # noqa: S101 - for mypy: the collection file checks it
+        return [tree.prefix(utf_8(each), tree.cohorts - 1) for each in self.collection.candidates]
 
 
 def first_needed(collection: Collection, known: KnownTexts, now: int) -> int:
@@ -171,10 +172,10 @@ def grown(
     ------
     ValueError as `grow`.
     """
-    mechanism = collection.mechanism
-    assert isinstance(mechanism, PrefixTree)  # noqa: S101 - for mypy: callers have checked it
+    tree = tree_of(collection.mechanism)
+    assert tree is not None  # noqa: S101 - for mypy: callers have checked it
     overlap = client_overlap(np.array(reports, np.int64))
-    return grow(counts, mechanism, collection.hash_key, alphabet_of(alphabet), rate, overlap, known)
+    return grow(counts, tree, collection.hash_key, alphabet_of(alphabet), rate, overlap, known)
 
 
 def _nothing(collection: Collection) -> WindowCounts:

@@ -35,6 +35,7 @@ from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import bloom_of, pair_of
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -163,17 +164,17 @@ def _record(
 
 
 def _density(collection: Collection, result: Estimate) -> NumberDensity | None:
-    mechanism = collection.mechanism
-    if result.density is None or not isinstance(mechanism, SquareWave):
+    number = collection.number
+    if result.density is None or number is None:
         return None
-    return NumberDensity(mechanism.minimum, mechanism.maximum, result.density.tolist())
+    return NumberDensity(number.minimum, number.maximum, result.density.tolist())
 
 
 def _mean(collection: Collection, window: WindowCounts, result: Estimate) -> NumberMean | None:
-    mean, mechanism = result.mean, collection.mechanism
-    if mean is None or not isinstance(mechanism, SquareWave):
+    mean, number = result.mean, collection.number
+    if mean is None or number is None:
         return None
-    unbiased = unbiased_mean(window.counts[0], mechanism)
+    unbiased = unbiased_mean(window.counts[0], number)
     return NumberMean(mean.value, mean.std_error, mean.low, mean.high, *unbiased)
 
 
@@ -199,7 +200,8 @@ def _slices(collection: Collection, window: WindowCounts, result: Estimate) -> I
 def _by_falling_estimate(collection: Collection, window: WindowCounts, result: Estimate) -> Places:
     """Places of the values by descending count, where each value has one: many estimates are 0."""
     ranked: npt.NDArray[np.float64 | np.int64] = window.counts[0]
-    if isinstance(collection.mechanism, Rappor | PairKRR | SquareWave):
+    mechanism = collection.mechanism
+    if collection.number or bloom_of(mechanism) or pair_of(mechanism):
         ranked = result.frequency
     elif result.supports is not None:
         ranked = result.supports

@@ -22,10 +22,7 @@ from deniable.estimators.detectors.forgery import (
 )
 from deniable.estimators.mechanisms.hashing.function_block import block_of
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.mechanism import bits_of, bloom_of, pool_of
 from deniable.protocol import wire
 
 
@@ -80,8 +77,7 @@ def judge_windows(
             ScoredWindow({"window_start": s}, cohort_p_value(w.cohort_sizes)) for s, w in enough.items()
         ]
         yield finding("cohorts", cohorts, rate)
-    if isinstance(collection.mechanism, FunctionPool | PrefixTree):
-        pool = _pool_of(collection.mechanism)
+    if (pool := pool_of(collection.mechanism)) is not None:
         yield finding(
             "functions",
             [ScoredWindow({"window_start": s}, _functions(w, pool)) for s, w in enough.items()],
@@ -97,14 +93,14 @@ def judge_windows(
 
 def judge_pack(collection: Collection, pack: wire.Pack) -> float | None:
     """p-value of a pack's numbers of ones; None if it holds no bits, or is of another collection."""
-    mechanism = collection.mechanism
-    if not isinstance(mechanism, Rappor | HotRappor):
+    bits = bits_of(collection.mechanism)
+    if bits is None:
         return None
     header = (pack.fingerprint, pack.mechanism, pack.width)
     if header != (collection.fingerprint, wire.RAPPOR_NUMBER, collection.width):
         return None
     ones = np.bitwise_count(wire.bit_rows(pack)).sum(axis=1, dtype=np.int64)
-    return popcount_p_value(ones, mechanism)
+    return popcount_p_value(ones, bits)
 
 
 def _impossible(collection: Collection, start: int, window: WindowCounts) -> ScoredWindow:
@@ -113,12 +109,12 @@ def _impossible(collection: Collection, start: int, window: WindowCounts) -> Sco
     p_values = impossible_p_values(window.counts, window.cohort_sizes[:, None], *mechanism.counter_rates)
     cohort, column = map(int, np.unravel_index(int(p_values.argmin()), p_values.shape))
     p_value = min(1.0, float(p_values.min()) * p_values.size)
-    if isinstance(mechanism, Rappor):
+    if bloom_of(mechanism) is not None:
         return ScoredWindow({"window_start": start, "cohort": cohort, "bit": column}, p_value)
-    if isinstance(mechanism, SquareWave):
+    if collection.number is not None:
         return ScoredWindow({"window_start": start, "reported_cell": column}, p_value)
-    if isinstance(mechanism, FunctionPool | PrefixTree):
-        function, bucket = divmod(column, _pool_of(mechanism).hash_buckets)
+    if (pool := pool_of(mechanism)) is not None:
+        function, bucket = divmod(column, pool.hash_buckets)
         level = {"level": cohort + 1} if collection.cohorts > 1 else {}
         place: dict[str, int | str] = {"window_start": start, **level, "function": function, "bucket": bucket}
         return ScoredWindow(place, p_value)
@@ -134,13 +130,8 @@ def _functions(window: WindowCounts, mechanism: FunctionPool) -> float:
     return cohort_p_value(window.counts.sum(axis=0).reshape(-1, block).sum(axis=1))
 
 
-def _pool_of(mechanism: FunctionPool | PrefixTree) -> FunctionPool:
-    """The functions of local hashing, of each level of a prefix tree."""
-    return mechanism.oracle if isinstance(mechanism, PrefixTree) else mechanism
-
-
 def _change(collection: Collection, before: WindowCounts, after: WindowCounts) -> float:
-    if isinstance(collection.mechanism, Rappor | HotRappor):
+    if bits_of(collection.mechanism) is not None:
         p_values = change_p_values(before.counts, before.cohort_sizes, after.counts, after.cohort_sizes)
         return min(1.0, float(p_values.min()) * p_values.size)
     return change_p_value(before.counts.reshape(-1), after.counts.reshape(-1))

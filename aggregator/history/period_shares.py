@@ -8,8 +8,7 @@ from deniable.estimators.arrays import FloatArray
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import FIT
 from deniable.estimators.frequency.estimate import ScalarEstimate
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.mechanism import pool_of
 from deniable.estimators.rollup.overlap import RollUp
 
 
@@ -42,10 +41,10 @@ def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:
     share = independent.frequency if independent.unbiased is None else independent.unbiased
     misfit = np.zeros(len(share))
     errors = [independent.std_error, shared.std_error]
-    if isinstance(collection.mechanism, Rappor) and shared.misfit is not None:
+    if shared.misfit is not None:
         errors = [np.where(shared.misfit.unreliable, np.inf, each) for each in errors]
         misfit = shared.misfit.std_error
-    elif isinstance(collection.mechanism, LongitudinalHash):
+    elif collection.mechanism.keeps_permanent and pool_of(collection.mechanism):
         misfit += independent.diagnostics["collision_error"]
     fit = shared.diagnostics.get(FIT, 1.0)
     return PeriodShares(share, errors[0], errors[1], misfit, independent.mean, fit)

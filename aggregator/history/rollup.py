@@ -19,6 +19,7 @@ from deniable.estimators.mechanisms.hashing.longitudinal_hash import Longitudina
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
+from deniable.estimators.mechanisms.mechanism import bloom_of
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -214,7 +215,7 @@ def record_of(
     whole: bool = False,
 ) -> RollUpRecord:
     """Put a roll-up into its record: the largest estimates, as for one window, or all if `whole`."""
-    counts, mechanism = joined.counts, collection.mechanism
+    counts = joined.counts
     put = window_estimate.whole_record_of if whole else window_estimate.record_of
 
     def estimated(estimate: Estimate) -> EstimateRecord:
@@ -229,7 +230,7 @@ def record_of(
         independent=independent,
         shared=_shared(collection, result, estimated(result.shared)) if result else None,
         sequence=sequence_of_record(collection, independent, reports) if independent else None,
-        edges=list(map(float, mechanism.row_bounds)) if isinstance(mechanism, SquareWave) else None,
+        edges=list(map(float, number.row_bounds)) if (number := collection.number) else None,
     )
 
 
@@ -243,7 +244,7 @@ def _shared(collection: Collection, result: RollUp, record: EstimateRecord) -> E
     clients, 20 windows, epsilons 6 and 5, 25 runs): by 26 standard errors if clients return, by 14 if not.
     What is left out of the candidates of Bloom RAPPOR is a plain sum, and its error a bound.
     """
-    is_cut = record.omitted > 0 and not isinstance(collection.mechanism, Rappor)
+    is_cut = record.omitted > 0 and bloom_of(collection.mechanism) is None
     if is_cut and result.shared is not result.independent:
         return msgspec.structs.replace(record, other=None)
     return record

@@ -12,12 +12,11 @@ Rule 4: a window that is revised is run again, with all after it.
 from collections.abc import Iterable
 from math import isfinite
 
-from deniable.aggregator.history.window_shares import WindowShares, most_step, units_of
+from deniable.aggregator.history.window_shares import WindowShares, units_of
 from deniable.aggregator.records.share_change import ShareChange
 from deniable.estimators.canary_fit import YEAR_SECONDS
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.share_changes import DetectedChange, ShareChangeDetector
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 EPOCH_WINDOWS = 500
 
@@ -32,9 +31,9 @@ class _Run:
         self._detector = ShareChangeDetector(
             len(self._units.labels),
             2 * windows_a_year / rate,
-            knows_spread=isinstance(collection.mechanism, SquareWave),
+            knows_spread=collection.number is not None,
         )
-        self._step = most_step(collection)
+        self._step = collection.mechanism.max_step
         self.epoch = epoch
         self.done = -1  # number of the last window
         self._changes: dict[tuple[int, int], ShareChange] = {}  # by value and window of the alarm

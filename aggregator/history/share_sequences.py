@@ -14,8 +14,6 @@ import numpy as np
 from deniable.aggregator.history.window_shares import (
     FigureUnits,
     WindowShares,
-    most_step,
-    repeats_noise,
     shares_of_record,
     units_of,
 )
@@ -36,9 +34,9 @@ from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.mechanism import pool_of
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 ALPHA = 0.05
 
@@ -92,8 +90,8 @@ def ends_at_every_look(
     unbiased = np.array([each.unbiased for each in windows])
     errors = np.array([each.std_error for each in windows])
     reports = np.array([each.reports for each in windows], np.float64)
-    if isinstance(collection.mechanism, SquareWave):
-        errors = collection.mechanism.most_noise / np.sqrt(reports[:, None])
+    if (number := collection.number) is not None:
+        errors = number.most_noise / np.sqrt(reports[:, None])
     sequence = sequence_of_any if _errs_alike(collection) else sequence_of_independent
     return sequence(unbiased, errors, reports, alpha, report_steps(collection), looks)
 
@@ -108,15 +106,11 @@ def report_steps(collection: Collection) -> ReportSteps:
     match mechanism:
         case Rappor():
             return NORMAL
-        case FunctionPool() as pool:
-            slope = Inversion.of_support(pool).slope
-        case HotRappor() as bits:
-            slope = Inversion.of_bit(bits).slope
-        case KRR() | LongitudinalKRR() as values:
-            slope = Inversion.of_symmetric(values).slope
+        case FunctionPool() | HotRappor() | KRR() | LongitudinalKRR():
+            slope = Inversion.of_mechanism(mechanism).slope
         case _:
             slope = 0.0
-    return ReportSteps(most_step(collection), slope)
+    return ReportSteps(collection.mechanism.max_step, slope)
 
 
 def sequence_at(collection: Collection, windows: Sequence[WindowShares]) -> ShareSequence:
@@ -159,12 +153,12 @@ def sequence_of_record(
     reports : of each window, >= 1, in the order of time.
     """
     units, values = units_of(collection), len(record.values) + record.omitted
-    if isinstance(collection.mechanism, SquareWave):
+    if (number := collection.number) is not None:
         mean = shares_of_record(collection, record)
         if mean is None:
             return None
         unbiased, values = mean.unbiased, 1
-        errors = np.array([collection.mechanism.most_noise / math.sqrt(mean.reports)])
+        errors = np.array([number.most_noise / math.sqrt(mean.reports)])
     elif record.unbiased:
         unbiased = np.array(record.unbiased)
         errors = np.array([np.inf if error is None else error for error in record.std_error])
@@ -172,7 +166,7 @@ def sequence_of_record(
     else:
         return None
     windows = np.array([each for each in reports if each], np.float64)
-    repeated = repeats_noise(collection)
+    repeated = collection.mechanism.repeats_noise
     each, every = (
         sequence_of_totals(unbiased, errors, windows, level, report_steps(collection), repeated=repeated)
         for level in (ALPHA, ALPHA / values)
@@ -195,7 +189,7 @@ def _errs_alike(collection: Collection) -> bool:
 
     The error of all counts together, as a roll-up has it, has that part whole.
     """
-    return repeats_noise(collection) or isinstance(collection.mechanism, FunctionPool)
+    return collection.mechanism.repeats_noise or pool_of(collection.mechanism) is not None
 
 
 def _shown(

@@ -12,13 +12,6 @@ from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.collection import Collection
 from deniable.estimators.frequency.number import unbiased_mean
-from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import OneStep
-from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
@@ -65,11 +58,9 @@ class FigureUnits(NamedTuple):
 
 def units_of(collection: Collection) -> FigureUnits:
     """Return what the entries of a collection's `WindowShares` are."""
-    match collection.mechanism:
-        case SquareWave() as wave:
-            return FigureUnits((MEAN,), wave.minimum, wave.maximum - wave.minimum)
-        case _:
-            return FigureUnits(collection.labels(), 0.0, 1.0)
+    if (number := collection.number) is None:
+        return FigureUnits(collection.labels(), 0.0, 1.0)
+    return FigureUnits((MEAN,), number.minimum, number.maximum - number.minimum)
 
 
 def shares_of_counts(collection: Collection, start: int, counts: WindowCounts) -> WindowShares | None:
@@ -81,9 +72,9 @@ def shares_of_counts(collection: Collection, start: int, counts: WindowCounts) -
     """
     if counts.reports < collection.minimum_reports:
         return None
-    if isinstance(collection.mechanism, SquareWave):
-        mean = unbiased_mean(counts.counts[0], collection.mechanism)
-        return _of_mean(collection.mechanism, start, counts.reports, *mean)
+    if (number := collection.number) is not None:
+        mean = unbiased_mean(counts.counts[0], number)
+        return _of_mean(number, start, counts.reports, *mean)
     result = window_estimate.estimate(collection, counts)
     assert result.unbiased is not None  # noqa: S101 - for mypy: numbers alone lack it
     places = slice(collection.entries)  # the last share of k-RR may be of `other`
@@ -95,11 +86,11 @@ def shares_of_record(collection: Collection, record: EstimateRecord) -> WindowSh
 
     A list of candidates may change under the same fingerprint: estimates under another list are others.
     """
-    mechanism, mean = collection.mechanism, record.mean
-    if isinstance(mechanism, SquareWave):
+    mean = record.mean
+    if (number := collection.number) is not None:
         if not record.final or mean is None or mean.unbiased is None or mean.unbiased_error is None:
             return None
-        return _of_mean(mechanism, record.window_start, record.reports, mean.unbiased, mean.unbiased_error)
+        return _of_mean(number, record.window_start, record.reports, mean.unbiased, mean.unbiased_error)
     if not record.final or record.omitted or record.parts > 1 or not record.unbiased:
         return None
     if tuple(record.values) != collection.labels():
@@ -120,27 +111,3 @@ def _of_mean(mechanism: SquareWave, start: int, reports: int, mean: float, error
         np.array([(mean - mechanism.minimum) / units]),
         np.array([error / units if is_known else inf]),
     )
-
-
-def repeats_noise(collection: Collection) -> bool:
-    """Whether windows have what is permanent of returning clients in common: their noise, or their level."""
-    is_fresh = isinstance(collection.mechanism, OneStep | OneHotPair)
-    return not is_fresh or isinstance(collection.mechanism, PrefixTree)
-
-
-def most_step(collection: Collection) -> float:
-    """Return the number of reports times the most that one report adds to a share, or to the mean."""
-    match collection.mechanism:
-        case Rappor() | HotRappor() as bits:
-            return 1 / (bits.q_star - bits.p_star)
-        case PairKRR() as pair:
-            first, second = pair.fields
-            return 1 / (first.contrast * second.contrast)
-        case FunctionPool() as pool:
-            return 1 / pool.contrast
-        case PrefixTree() as tree:
-            return tree.cohorts / tree.oracle.contrast  # about one in L reports is of the last level
-        case SquareWave() as wave:
-            return (wave.width - 1) / (wave.contrast * wave.near * wave.steps)
-        case mechanism:
-            return 1 / mechanism.contrast

@@ -16,9 +16,7 @@ from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.records.final_window import FinalWindow
 from deniable.estimators.canary_fit import alarm_threshold, chi_square
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.krr import KRR
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.channels import SymmetricMechanism
 
 
 class WorkerMetrics:
@@ -51,7 +49,7 @@ class WorkerMetrics:
         self.canary_window_seconds = definitions.CANARY_WINDOW.register(self.registry)
         names = [collection.name for collection in collections.values()]
         self.estimates = EstimateMetrics(names, self.registry)
-        numbers = {each.name for each in collections.values() if isinstance(each.mechanism, SquareWave)}
+        numbers = {each.name for each in collections.values() if each.number is not None}
         self.changes = ChangeMetrics(self.registry, numbers)
         self.privacy = PrivacyMetrics(self.registry)
         for collection in collections.values():
@@ -95,7 +93,7 @@ class WorkerMetrics:
         """Show the chi-square of a committed final window, if it is a canary's and has enough reports."""
         collection = self.collections[window.fingerprint]
         mechanism = collection.mechanism
-        if not collection.canary or not isinstance(mechanism, KRR | LongitudinalKRR):
+        if not collection.canary or not isinstance(mechanism, SymmetricMechanism):
             return
         if window.counts.reports >= collection.minimum_reports:
             found = chi_square(window.counts.counts[0], mechanism)

@@ -22,7 +22,6 @@ from deniable.aggregator.records.share_change import ShareChange
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.cluster.cluster import Cluster
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.topic_names import Topics
 
 LOOK_SECONDS = 1.0
@@ -101,7 +100,7 @@ class ChangeWatch:
 
 def is_watched(collection: Collection) -> bool:
     """Whether a worker looks for changes of its shares, or of its mean."""
-    if isinstance(collection.mechanism, SquareWave):
+    if collection.number is not None:
         return True
     return collection.growth is None and 1 <= collection.entries <= MOST_WATCHED
 
@@ -123,7 +122,7 @@ class Unwatched(NamedTuple):
 
 def unwatched(collection: Collection) -> Unwatched | None:
     """Return why changes are not, or not fully, looked for; None if they are, or if nothing is listed."""
-    if isinstance(collection.mechanism, SquareWave) or not (collection.entries or collection.growth):
+    if collection.number is not None or not (collection.entries or collection.growth):
         return None
     most = most_windows(collection)
     use: Literal["changes", "compare"] = "compare" if most < 2 * EPOCH_WINDOWS else "changes"

@@ -14,7 +14,6 @@ from deniable.aggregator.history.inverse_variance import join_shares, weights_of
 from deniable.aggregator.history.rollup import RollUpRecord
 from deniable.aggregator.history.share_sequences import ALPHA
 from deniable.aggregator.history.window_reader import Joined
-from deniable.aggregator.history.window_shares import repeats_noise
 from deniable.aggregator.records.history_part import HistoryPart
 from deniable.aggregator.views.changed_parameters import difference_of, why_not_comparable
 from deniable.aggregator.views.former_estimates import FormerDefinition
@@ -104,7 +103,9 @@ def join_so_far(
     if result is not None:
         sides.append(part_of_counts(collection, joined, result, values, places[-1]))
     sides.sort(key=lambda each: min(each.windows))
-    repeated = repeats_noise(collection) or any(each.record.mechanism not in FRESH for each in usable)
+    repeated = collection.mechanism.repeats_noise or any(
+        each.record.mechanism not in FRESH for each in usable
+    )
     return _record(SharesAcrossChanges(parts, unread, repeated_noise=repeated, values=values), sides)
 
 

@@ -18,7 +18,6 @@ from deniable.aggregator.views.former_estimates import (
 from deniable.aggregator.views.joined_so_far import RollUpAcrossChanges, SharesAcrossChanges, join_so_far
 from deniable.aggregator.web.past_windows import PastWindows, refusal, with_hint
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 PARAMETERS = ("collection", "from", "to")
 FORMER = ("former", "estimates")
@@ -67,7 +66,7 @@ class RollUps:
 
         async def read(joined: Sequence[Joined]) -> None:
             nonlocal failure
-            if joined[0].others and not isinstance(collection.mechanism, SquareWave):
+            if joined[0].others and collection.number is None:
                 failure = await self._read(reading)
 
         return await self.past.answer(
@@ -106,7 +105,7 @@ def _joined_body(
     across = None
     if failure:
         across = SharesAcrossChanges([], sum(joined.others.values()), failure)
-    elif joined.others and not isinstance(collection.mechanism, SquareWave):
+    elif joined.others and collection.number is None:
         across = join_so_far(collection, joined, result, reading.definitions())
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     return msgspec.json.encode(RollUpAcrossChanges(**fields, joined=across))

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
-from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.mechanism import number_of, pair_of
 from deniable.estimators.mechanisms.square_wave import SquareWave
 
 NAMES_SHOWN = 10
@@ -33,7 +32,7 @@ class DefinitionChange(NamedTuple):
 
 def change_between(former: Collection, later: Collection) -> DefinitionChange:
     """Compare two definitions of one name."""
-    is_number = isinstance(former.mechanism, SquareWave) or isinstance(later.mechanism, SquareWave)
+    is_number = former.number is not None or later.number is not None
     before, after = ((), ()) if is_number else (former.labels(), later.labels())
     in_both = frozenset(before) & frozenset(after)
     gone = tuple(each for each in before if each not in in_both)
@@ -71,23 +70,18 @@ def _changed(former: Collection, later: Collection) -> list[str]:
 def _reason(former: Collection, later: Collection, lists_differ: bool) -> str:
     if former.canary or later.canary:
         return "reports of a canary are no person's"
-    for kind, what in (
-        (SquareWave, "steps of a number"),
-        (PairKRR, "pairs of fields"),
-    ):
-        if isinstance(former.mechanism, kind) != isinstance(later.mechanism, kind):
+    for is_kind, what in ((number_of, "steps of a number"), (pair_of, "pairs of fields")):
+        if (is_kind(former.mechanism) is None) != (is_kind(later.mechanism) is None):
             return f"only one of them has {what}"
     if _has_several(former) != _has_several(later):
         return "a report is of several values in only one of them"
-    if isinstance(former.mechanism, SquareWave) and isinstance(later.mechanism, SquareWave):
-        return (
-            "" if _range(former.mechanism) == _range(later.mechanism) else "the range of the number differs"
-        )
+    if (before := former.number) is not None and (after := later.number) is not None:
+        return "" if _range(before) == _range(after) else "the range of the number differs"
     if not lists_differ:
         if former.other != later.other:
             return "one takes values that are not listed, the other refuses them"
         return ""
-    if isinstance(later.mechanism, PairKRR):
+    if pair_of(later.mechanism) is not None:
         return "the fields of the pair have other values"
     if not (_takes_any(former) and _takes_any(later)):
         return "the lists differ, and without `other` a share is one of listed values alone"
@@ -95,7 +89,7 @@ def _reason(former: Collection, later: Collection, lists_differ: bool) -> str:
 
 
 def _has_several(collection: Collection) -> bool:
-    return isinstance(collection.mechanism, HotRappor) and collection.mechanism.name == "rappor-k-hot"
+    return collection.mechanism.name == "rappor-k-hot"
 
 
 def _range(mechanism: SquareWave) -> tuple[float, float]:

@@ -24,7 +24,6 @@ from deniable.analysis.tables.estimate_table import OTHER
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.collection import Collection
 from deniable.estimators.frequency.estimate import QUANTILE_975
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 
 class Definition(NamedTuple):
@@ -146,7 +145,7 @@ def _record(
 
 def _names(collections: Sequence[Collection]) -> list[str]:
     """Values of all definitions, the newest definition's first; `(other)` only if it means the same."""
-    if isinstance(collections[-1].mechanism, SquareWave):
+    if collections[-1].number is not None:
         return []  # shares of its steps are smoothed, so not unbiased
     names = dict.fromkeys(name for each in reversed(collections) for name in each.labels())
     lists = {(each.labels(), each.other) for each in collections}

@@ -16,7 +16,8 @@ from deniable.analysis.tables.growth_table import growth_table
 from deniable.estimators.collection import Collection
 from deniable.estimators.decoding.hashed.growth.alphabet import alphabet_of
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
+from deniable.estimators.mechanisms.hashing.prefix_tree import utf_8
+from deniable.estimators.mechanisms.mechanism import tree_of
 
 CANDIDATES_ALLOWED = "a list of distinct strings, at least one"
 
@@ -101,7 +102,7 @@ def grow(
         raise WrongArgumentError(str(error)) from error
     loaded = configuration_of(config)
     asked = loaded.collection(collection)
-    if not isinstance(asked.mechanism, PrefixTree):
+    if tree_of(asked.mechanism) is None:
         raise WrongArgumentError(
             f"grow needs a collection with mechanism prefix-tree, got {collection} with "
             f"{asked.mechanism.name}; of rappor and local hashing, use decode with candidates"
@@ -129,14 +130,14 @@ def check_any_text(collection: Collection) -> None:
 
 def check_beginnings(collection: Collection, candidates: Sequence[str]) -> None:
     """Raise WrongArgumentError if reports of a prefix tree cannot tell two candidates apart."""
-    mechanism = collection.mechanism
-    if not isinstance(mechanism, PrefixTree):
+    tree = tree_of(collection.mechanism)
+    if tree is None:
         return
     first: dict[bytes, int] = {}
     for number, each in enumerate(candidates, start=1):
-        same = first.setdefault(mechanism.prefix(utf_8(each), mechanism.cohorts - 1), number)
+        same = first.setdefault(tree.prefix(utf_8(each), tree.cohorts - 1), number)
         if same != number:
             raise WrongArgumentError(
-                f"candidates must differ in their first {mechanism.lengths[-1]} bytes, all that reports of "
+                f"candidates must differ in their first {tree.lengths[-1]} bytes, all that reports of "
                 f"{collection.name} have; candidate {number} is like candidate {same} there: leave one out"
             )

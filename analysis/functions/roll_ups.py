@@ -36,7 +36,6 @@ from deniable.config.file import Configuration
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import contradicts
 from deniable.estimators.frequency.numbers.chosen_rows import with_growing_rows, with_rows
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 CANDIDATES_ALLOWED = "a list of distinct strings, at least one"
 OF_COUNTS = "their counts cannot be added; rollup with former=[FILE] joins their estimates"
@@ -109,14 +108,14 @@ def with_edges(collection: Collection, edges: Edges) -> Collection:
     WrongArgumentError if it is not of a number, or its reports have no such edges.
     """
     mechanism = collection.mechanism
-    if not isinstance(mechanism, SquareWave):
+    if (number := collection.number) is None:
         raise WrongArgumentError(
             f"edges need a collection with mechanism number, got {collection.name} with {mechanism.name}"
         )
     if isinstance(edges, str) and edges == LOG:
-        return replace(collection, mechanism=with_growing_rows(mechanism))
+        return replace(collection, mechanism=with_growing_rows(number))
     try:
-        return replace(collection, mechanism=with_rows(mechanism, numbers_of("edges", edges, EDGES_ALLOWED)))
+        return replace(collection, mechanism=with_rows(number, numbers_of("edges", edges, EDGES_ALLOWED)))
     except ValueError as error:
         raise WrongArgumentError(f"{collection.name}: {error}") from error
 

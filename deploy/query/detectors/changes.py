@@ -15,7 +15,7 @@ from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
 from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
 from deniable.aggregator.history.share_sequences import ShareSequence, sequence_at
 from deniable.aggregator.history.window_reader import most_windows, read_windows
-from deniable.aggregator.history.window_shares import repeats_noise, shares_of_counts
+from deniable.aggregator.history.window_shares import shares_of_counts
 from deniable.aggregator.records.share_change import ShareChange
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.periods import check_room
@@ -142,7 +142,7 @@ def fit_of(windows: Sequence[WindowCounts], collection: Collection) -> float:
         return 1.0
     total = reduce(add, windows)
     reports = np.array([each.reports for each in windows], np.int64)
-    repeats = client_overlap(reports) if repeats_noise(collection) else 1.0
+    repeats = client_overlap(reports) if collection.mechanism.repeats_noise else 1.0
     return fit_p_value(total.counts, total.cohort_sizes, collection.mechanism, repeats)
 
 

@@ -14,8 +14,6 @@ from deniable.aggregator.history.share_sequences import sequence_at
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.history.window_shares import (
     WindowShares,
-    most_step,
-    repeats_noise,
     shares_of_counts,
     shares_of_record,
 )
@@ -263,13 +261,13 @@ def test_newest_figures_are_those_of_the_last_window_where_they_are_known() -> N
     assert number.newest() == {"mean": 1025.0}
 
 
-def test_most_step_of_a_mean_is_what_one_report_changes() -> None:
+def test_max_step_of_a_mean_is_what_one_report_changes() -> None:
     counts = np.full(AIR.width, 10, np.int64)
     low, high = counts.copy(), counts.copy()
     low[0] += 1
     high[-1] += 1
     means = [unbiased_mean(each, AIR.mechanism)[0] / 100 for each in (low, high)]  # type: ignore[arg-type]
-    assert (means[1] - means[0]) * low.sum() == pytest.approx(most_step(AIR))
+    assert (means[1] - means[0]) * low.sum() == pytest.approx(AIR.mechanism.max_step)
 
 
 @pytest.mark.slow
@@ -318,7 +316,7 @@ def test_sequence_of_a_roll_up_is_that_of_its_windows(is_memoized: bool) -> None
 
 def test_returning_clients_repeat_noise() -> None:
     memoized = replace(FRUIT, mechanism=LongitudinalKRR.from_epsilons(4, 3.0, 2.0), memoize=True)
-    assert [repeats_noise(each) for each in (FRUIT, memoized, PLACE)] == [False, True, True]
+    assert [each.mechanism.repeats_noise for each in (FRUIT, memoized, PLACE)] == [False, True, True]
 
 
 @pytest.mark.parametrize(
