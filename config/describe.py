@@ -9,12 +9,10 @@ from deniable.estimators.mechanisms.directed_rounding import exp_above, rounded_
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
-from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.mechanism import Mechanism, bits_of, bloom_of
 from deniable.estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
-from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.words import number_of
@@ -74,7 +72,7 @@ def condition_of_limit(allowance: Allowance, limit: int) -> str:
         condition = condition_for_ever(mechanism, allowance.changes)
     if allowance.values == "unchanged":
         return condition
-    is_needed = limit > 1 and (limit == UNLIMITED or isinstance(mechanism, TwoStepBits))
+    is_needed = limit > 1 and (limit == UNLIMITED or bits_of(mechanism) is not None)
     return condition if is_needed else ""
 
 
@@ -110,11 +108,11 @@ def _unlisted(collection: Collection) -> list[str]:
 
 def _few_cohorts(collection: Collection) -> list[str]:
     """Warn of RAPPOR with so few cohorts that tests are withheld."""
-    mechanism = collection.mechanism
-    if not isinstance(mechanism, Rappor) or mechanism.cohorts >= LEAST_COHORTS:
+    bloom = bloom_of(collection.mechanism)
+    if bloom is None or bloom.cohorts >= LEAST_COHORTS:
         return []
     return [
-        f"warning: {number_of(mechanism.cohorts, 'cohort')}: with fewer than {LEAST_COHORTS} no candidate is "
+        f"warning: {number_of(bloom.cohorts, 'cohort')}: with fewer than {LEAST_COHORTS} no candidate is "
         "called significant, and every interval is from 0 to 1; let cohorts be 8 or more"
     ]
 
@@ -165,13 +163,12 @@ def _holds_for(allowance: Allowance, limit: int) -> list[str]:
 
 def _in_browsers(allowance: Allowance) -> list[str]:
     """Say what a budget with changes, which only producers in Python limit, means for browsers."""
-    mechanism = allowance.collection.mechanism
-    if not isinstance(mechanism, LongitudinalHash) or allowance.changes is None:
+    figure = allowance.collection.mechanism.epsilon_of_all_buckets
+    if figure is None or allowance.changes is None:
         return []
-    figure = rounded_up(mechanism.epsilon_of_all_buckets)
     return [
         "browsers do not limit changes: they may send fewer reports per period, and for ever all buckets may "
-        f"show, epsilon {figure}, {KNOWN_CHANGES}"
+        f"show, epsilon {rounded_up(figure)}, {KNOWN_CHANGES}"
     ]
 
 
@@ -183,39 +180,34 @@ def _budget(budget: Budget) -> str:
 
 
 def _mechanism(collection: Collection) -> str:
-    mechanism, candidates = collection.mechanism, number_of(len(collection.candidates), "candidate")
-    if isinstance(mechanism, Rappor):
-        hashes = "1 hash" if mechanism.hashes == 1 else f"{mechanism.hashes} hashes"
-        cohorts = number_of(mechanism.cohorts, "cohort")
-        return f"RAPPOR, {mechanism.bits} bits, {hashes}, {cohorts}, {candidates}"
-    if isinstance(mechanism, SquareWave):
-        ends = f"[{mechanism.minimum:.10g}, {mechanism.maximum:.10g}]"
-        return f"Square Wave over numbers in {ends} in {mechanism.steps} steps"
-    if isinstance(mechanism, PairKRR):
-        return "k-RR of pairs, " + " and ".join(
-            f"{field.name} over {own.k} buckets with epsilon {rounded_up(own.epsilon)}"
-            for field, own in zip(collection.fields, mechanism.fields, strict=True)
-        )
-    if isinstance(mechanism, OneHotPair):
-        names = " and ".join(
-            f"{field.name} over {k} buckets"
-            for field, k in zip(collection.fields, mechanism.shape, strict=True)
-        )
-        return f"one bit for each of {mechanism.buckets} pairs, {names}"
-    if isinstance(mechanism, PrefixTree):
-        oracle, lengths = mechanism.oracle, " ".join(map(str, mechanism.lengths))
-        return (
-            f"a prefix tree with levels of {lengths} bytes, {oracle.hash_functions} functions into "
-            f"{oracle.hash_buckets} buckets on each, {candidates}"
-        )
-    if isinstance(mechanism, FunctionPool):
-        kind = "longitudinal local hashing" if isinstance(mechanism, LongitudinalHash) else "local hashing"
-        return (
-            f"{kind}, {number_of(mechanism.hash_functions, 'function')} into {mechanism.hash_buckets} "
-            f"buckets, {candidates}"
-        )
+    candidates = number_of(len(collection.candidates), "candidate")
     last = ", the last one for all other values" if collection.other else ""
-    if isinstance(mechanism, HotRappor):
-        return f"RAPPOR over {mechanism.buckets} buckets, {mechanism.hot} in an answer{last}"
-    kind = "longitudinal k-RR" if isinstance(mechanism, LongitudinalKRR) else "k-RR"
-    return f"{kind} over {mechanism.k} buckets{last}"
+    match collection.mechanism:
+        case Rappor() as bloom:
+            hashes = "1 hash" if bloom.hashes == 1 else f"{bloom.hashes} hashes"
+            return f"RAPPOR, {bloom.bits} bits, {hashes}, {number_of(bloom.cohorts, 'cohort')}, {candidates}"
+        case SquareWave(minimum, maximum, steps):
+            return f"Square Wave over numbers in [{minimum:.10g}, {maximum:.10g}] in {steps} steps"
+        case PairKRR() as pair:
+            return "k-RR of pairs, " + " and ".join(
+                f"{field.name} over {krr.k} buckets with epsilon {rounded_up(krr.epsilon)}"
+                for field, krr in zip(collection.fields, pair.fields, strict=True)
+            )
+        case OneHotPair() as pair:
+            names = " and ".join(
+                f"{field.name} over {k} buckets"
+                for field, k in zip(collection.fields, pair.shape, strict=True)
+            )
+            return f"one bit for each of {pair.buckets} pairs, {names}"
+        case PrefixTree(lengths, oracle):
+            return (
+                f"a prefix tree with levels of {' '.join(map(str, lengths))} bytes, {oracle.hash_functions} "
+                f"functions into {oracle.hash_buckets} buckets on each, {candidates}"
+            )
+        case FunctionPool() as pool:
+            functions = number_of(pool.hash_functions, "function")
+            return f"{pool.title}, {functions} into {pool.hash_buckets} buckets, {candidates}"
+        case HotRappor() as hot:
+            return f"RAPPOR over {hot.buckets} buckets, {hot.hot} in an answer{last}"
+        case values:
+            return f"{values.title} over {values.domain_size} buckets{last}"

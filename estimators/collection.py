@@ -186,6 +186,11 @@ class Collection:
         return self.kind is QuestionKind.STRINGS
 
     @property
+    def takes_several(self) -> bool:
+        """True if one value is a set of values."""
+        return self.mechanism.max_values > 1
+
+    @property
     def takes_integers(self) -> bool:
         """True if values are integers from 0 on, False if they are text, or any numbers."""
         return self.kind in (QuestionKind.VALUES, QuestionKind.PAIR) and not self.values

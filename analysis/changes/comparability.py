@@ -73,7 +73,7 @@ def _reason(former: Collection, later: Collection, lists_differ: bool) -> str:
     for is_kind, what in ((number_of, "steps of a number"), (pair_of, "pairs of fields")):
         if (is_kind(former.mechanism) is None) != (is_kind(later.mechanism) is None):
             return f"only one of them has {what}"
-    if _has_several(former) != _has_several(later):
+    if former.takes_several != later.takes_several:
         return "a report is of several values in only one of them"
     if (before := former.number) is not None and (after := later.number) is not None:
         return "" if _range(before) == _range(after) else "the range of the number differs"
@@ -86,10 +86,6 @@ def _reason(former: Collection, later: Collection, lists_differ: bool) -> str:
     if not (_takes_any(former) and _takes_any(later)):
         return "the lists differ, and without `other` a share is one of listed values alone"
     return ""
-
-
-def _has_several(collection: Collection) -> bool:
-    return collection.mechanism.name == "rappor-k-hot"
 
 
 def _range(mechanism: SquareWave) -> tuple[float, float]:

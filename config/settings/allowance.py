@@ -16,7 +16,6 @@ from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import product_above
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from deniable.estimators.mechanisms.mechanism import OneStep
 
 LEVELS = 64
 LARGEST_REPORTS_PER_WINDOW = 65535
@@ -108,7 +107,7 @@ class Allowance:
             )
         mechanism = self.collection.mechanism
         has_changes = self.budget is not None and self.budget.changes is not None
-        if has_changes and not isinstance(mechanism, LongitudinalHash):
+        if has_changes and mechanism.epsilon_of_all_buckets is None:
             raise ValueError(
                 f"changes of a budget need mechanism {LongitudinalHash.name}, got {mechanism.name}"
             )
@@ -149,8 +148,7 @@ class Allowance:
     def memoized(self) -> bool:
         """Whether all reports of a client and value share one permanent response."""
         mechanism = self.collection.mechanism
-        always = isinstance(mechanism, LongitudinalKRR | LongitudinalHash)
-        return always or (self.collection.memoize and not isinstance(mechanism, OneStep))
+        return mechanism.always_memoizes or (self.collection.memoize and mechanism.keeps_permanent)
 
     @cached_property
     def epsilon_per_report(self) -> float:

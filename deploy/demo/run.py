@@ -37,7 +37,6 @@ from deniable.deploy.services.metrics_server import served
 from deniable.estimators.collection import Collection
 from deniable.estimators.frequency.estimate import Estimate
 from deniable.estimators.mechanisms.krr import KRR
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from deniable.protocol.topic_names import Topics
@@ -259,7 +258,7 @@ class Demo:
 
 def _judged_by(collection: Collection, estimate: Estimate, answers: Sequence[FlightAnswer | None]) -> Judged:
     """Put an estimate beside the answers that were sent."""
-    if isinstance(collection.mechanism, SquareWave):
+    if collection.number is not None:
         numbers = [float(each) for each in answers if isinstance(each, int | float)]
         return judge_number(collection, estimate, numbers)
     labels = (" / ".join(each) if isinstance(each, tuple) else str(each) for each in answers)

@@ -241,11 +241,13 @@ def _pair_shape(given: dict[str, float]) -> tuple[int, int]:
 
 def _changing(mechanism: Mechanism, asked: Subject) -> Subject:
     """Return what is accounted if values change; how many different ones RAPPOR has is not said."""
-    if isinstance(mechanism, LongitudinalHash):
-        return asked
-    return (
-        changing(mechanism) if isinstance(mechanism, LongitudinalKRR) else ChangingResponses(mechanism, None)
-    )
+    match mechanism:
+        case LongitudinalHash():
+            return asked
+        case LongitudinalKRR():
+            return changing(mechanism)
+        case _:
+            return ChangingResponses(mechanism, None)
 
 
 def _one_report(mechanism: Subject, free: Subject, memoized: bool) -> dict[str, Any]:

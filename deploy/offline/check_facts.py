@@ -12,7 +12,6 @@ from deniable.deploy.offline.costs.sharing import DEFAULT_CLIENTS, SharingFacts,
 from deniable.deploy.offline.costs.shuffled_facts import ShuffledFacts, shuffled_facts
 from deniable.deploy.offline.costs.spent_facts import finite
 from deniable.estimators.mechanisms.directed_rounding import exp_above
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 
 
 class BudgetFacts(msgspec.Struct, frozen=True):
@@ -98,7 +97,7 @@ def facts_of(
         finite(allowance.epsilon_inf("unchanged")),
         finite(allowance.epsilon_inf("any")),
         known or None,
-        mechanism.epsilon_of_all_buckets if isinstance(mechanism, LongitudinalHash) else None,
+        mechanism.epsilon_of_all_buckets,
         allowance.reports_per_window,
         None
         if budget is None

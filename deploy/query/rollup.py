@@ -29,7 +29,6 @@ from deniable.deploy.query.past_windows import (
     past_of,
 )
 from deniable.deploy.query.period_options import period_asked, period_options
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.words import number_of
 
 
@@ -106,7 +105,7 @@ def rollup(
         )
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    if density and (former or as_json or not isinstance(asked.mechanism, SquareWave)):
+    if density and (former or as_json or asked.number is None):
         raise click.UsageError(
             "--density needs a collection with mechanism number, and goes neither with --former nor "
             f"with --json, whose independent.density it is; {collection} has mechanism {asked.mechanism.name}"
@@ -127,8 +126,8 @@ def rollup(
             click.echo(_density(table))
             return
         names = [*asked.labels(), *(["(other)"] if asked.other else [])]
-        if isinstance(asked.mechanism, SquareWave):
-            names = row_names(asked.mechanism.row_bounds)
+        if (number := asked.number) is not None:
+            names = row_names(number.row_bounds)
         past_of(loaded, asked, period).answer(names, "value", as_json=as_json, for_all=for_all)
         return
     record = joined_history(loaded, asked, former, period)

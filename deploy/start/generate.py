@@ -10,8 +10,6 @@ import click
 from deniable.config.file import Configuration, load
 from deniable.deploy.cli.options import config_option
 from deniable.estimators.collection import OTHER_LABEL, Collection
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.square_wave import SquareWave
 
 #: Type checkers become slow with longer lists; any text is accepted instead.
 MOST_LISTED = 1000
@@ -147,11 +145,10 @@ def _quoted(values: Sequence[str], other: bool) -> Iterable[str]:
 
 
 def _kind(collection: Collection) -> str:
-    mechanism = collection.mechanism
-    if isinstance(mechanism, SquareWave):
+    if collection.number is not None:
         return "number"
     if collection.fields:
         return "pair"
-    if isinstance(mechanism, HotRappor) and mechanism.hot > 1:
+    if collection.takes_several:
         return "set"
     return "integer" if collection.takes_integers else "text"

@@ -37,6 +37,7 @@ class KRR(SymmetricMechanism):
 
     #: Name in the collection file.
     name: ClassVar[str] = "k-rr"
+    title: ClassVar[str] = "k-RR"
     wire_number = 1
 
     k: int

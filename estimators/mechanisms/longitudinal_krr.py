@@ -33,6 +33,7 @@ class LongitudinalKRR(SymmetricMechanism):
 
     #: Name in the collection file.
     name: ClassVar[str] = "k-rr-longitudinal"
+    title: ClassVar[str] = "longitudinal k-RR"
     wire_number = 3
     keeps_permanent = True
     always_memoizes = True

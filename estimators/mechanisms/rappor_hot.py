@@ -75,6 +75,11 @@ class HotRappor(TwoStepBits, OneCohort):
         return self.buckets
 
     @property
+    def max_values(self) -> int:
+        """Largest number of values that one report is of: `hot`."""
+        return self.hot
+
+    @property
     def used_bits(self) -> int:
         """Bits that belong to a bucket: `buckets`."""
         return self.buckets

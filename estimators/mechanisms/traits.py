@@ -49,6 +49,16 @@ class Traits(ABC):
         epsilon : nats, within `mechanism.epsilon_range`.
         """
 
+    @property
+    def epsilon_of_all_buckets(self) -> float | None:
+        """Loss of all reports of values in every bucket of longitudinal hashing, nats; None without it."""
+        return None
+
+    @property
+    def max_values(self) -> int:
+        """Largest number of values that one report is of: 1."""
+        return 1
+
     def permanent_parameters(self) -> dict[str, int | str]:
         """Parameters on which what clients keep depends, if fewer than all; else empty."""
         return {}

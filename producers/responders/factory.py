@@ -34,23 +34,24 @@ def responder_of(collection: Collection, secret: Secret, words: Words) -> Respon
     ------
     ValueError if the collection's RAPPOR hashes nothing and lists no values.
     """
-    mechanism = collection.mechanism
-    if isinstance(mechanism, KRR):
-        return KRRResponder(collection, mechanism, words)
-    if isinstance(mechanism, LongitudinalKRR):
-        return LongitudinalResponder(collection, mechanism, secret, words)
-    if isinstance(mechanism, PairKRR):
-        return PairResponder(collection, mechanism, words)
-    if isinstance(mechanism, OneHotPair):
-        return HotPairResponder(collection, mechanism, secret, words)
-    if isinstance(mechanism, SquareWave):
-        return NumberResponder(collection, mechanism, words)
-    if isinstance(mechanism, LocalHash):
-        return HashResponder(collection, mechanism, words)
-    if isinstance(mechanism, PrefixTree):
-        return PrefixTreeResponder(collection, mechanism, secret, words)
-    if isinstance(mechanism, LongitudinalHash):
-        return LongitudinalHashResponder(collection, mechanism, secret, words)
-    if isinstance(mechanism, Rappor):
-        return BloomResponder(collection, mechanism, secret, words)
-    return HotResponder(collection, mechanism, secret, words)
+    match collection.mechanism:
+        case KRR() as mechanism:
+            return KRRResponder(collection, mechanism, words)
+        case LongitudinalKRR() as mechanism:
+            return LongitudinalResponder(collection, mechanism, secret, words)
+        case PairKRR() as mechanism:
+            return PairResponder(collection, mechanism, words)
+        case OneHotPair() as mechanism:
+            return HotPairResponder(collection, mechanism, secret, words)
+        case SquareWave() as mechanism:
+            return NumberResponder(collection, mechanism, words)
+        case LocalHash() as mechanism:
+            return HashResponder(collection, mechanism, words)
+        case PrefixTree() as mechanism:
+            return PrefixTreeResponder(collection, mechanism, secret, words)
+        case LongitudinalHash() as mechanism:
+            return LongitudinalHashResponder(collection, mechanism, secret, words)
+        case Rappor() as mechanism:
+            return BloomResponder(collection, mechanism, secret, words)
+        case mechanism:
+            return HotResponder(collection, mechanism, secret, words)

@@ -11,8 +11,6 @@ from functools import partial
 import numpy as np
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.producers.responders.pair import text_pair
 from deniable.protocol.notation import MISSING_TEXT, integer_of, is_missing, is_value, number_of, text_of
 from deniable.protocol.times import seconds_of_number
@@ -39,12 +37,11 @@ class _Unchecked:
 def value_rule(collection: Collection) -> ValueRule:
     """Return the rule for values of a collection: a text, an integer, a number, a pair or a set of texts."""
     what = f"a value of {collection.name}"
-    mechanism = collection.mechanism
-    if isinstance(mechanism, HotRappor) and mechanism.hot > 1:
+    if collection.takes_several:
         return ValueRule(_Unchecked, lambda value: _text_set(what, value))
     if collection.fields:
         return ValueRule(_Unchecked, lambda value: text_pair(collection, value))
-    if isinstance(mechanism, SquareWave):
+    if collection.number is not None:
         return ValueRule(float, partial(_checked, what, number_of))
     if collection.takes_integers:
         return ValueRule(int, partial(_checked, what, integer_of))

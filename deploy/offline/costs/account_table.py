@@ -7,8 +7,6 @@ from deniable.estimators.accounting.accountant import BOUNDS, Subject
 from deniable.estimators.accounting.changing_buckets import ChangingBuckets
 from deniable.estimators.accounting.changing_values import ChangingResponses
 from deniable.estimators.mechanisms.directed_rounding import rounded_up
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.protocol.words import number_of
 
 #: What a figure holds for.
@@ -18,7 +16,9 @@ ANY = "whatever the values do"
 
 def always_memoizes(mechanism: Subject) -> bool:
     """Whether no collection of this mechanism sends reports that are independent of each other."""
-    return isinstance(mechanism, LongitudinalKRR | LongitudinalHash | ChangingBuckets)
+    if isinstance(mechanism, ChangingBuckets | ChangingResponses):
+        return isinstance(mechanism, ChangingBuckets)
+    return mechanism.always_memoizes
 
 
 def account_table(

@@ -3,8 +3,7 @@
 import msgspec
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.mechanism import pool_of, tree_of
 
 COUNTER_BYTES = 8
 #: Counts that are kept for growing take as few bytes a counter as they need: 4 hold four billion reports.
@@ -48,13 +47,13 @@ def memory_facts(collection: Collection) -> MemoryFacts:
         stored_bytes=counters * COUNTER_BYTES * windows,
         growing_windows=growth.windows if growth else None,
         growing_bytes=(least, most) if growth else None,
-        search_bytes=SEARCH_BYTES if isinstance(collection.mechanism, PrefixTree) else None,
+        search_bytes=SEARCH_BYTES if tree_of(collection.mechanism) else None,
     )
 
 
 def memory_lines(collection: Collection) -> list[str]:
     """Say what a collection takes; nothing of mechanisms that have few counters."""
-    if not isinstance(collection.mechanism, FunctionPool | PrefixTree):
+    if pool_of(collection.mechanism) is None:
         return []
     facts = memory_facts(collection)
     lines = [

@@ -4,9 +4,7 @@ import msgspec
 
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up
-from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.mechanism import pool_of
 
 #: Clients, or reports of a window, unless `--clients` says another number.
 DEFAULT_CLIENTS, MOST_CLIENTS = 1000, 10**12
@@ -34,11 +32,11 @@ class SharingFacts(msgspec.Struct, frozen=True):
 
 def sharing_facts(collection: Collection, clients: int) -> SharingFacts | None:
     """Return how many share a place; None but for local hashing."""
-    mechanism = collection.mechanism
-    if not isinstance(mechanism, FunctionPool | PrefixTree):
+    pool = pool_of(collection.mechanism)
+    if pool is None:
         return None
-    if isinstance(mechanism, LongitudinalHash):
-        return _facts(clients, mechanism.hash_functions, lasting=True)
+    if pool.keeps_permanent:
+        return _facts(clients, pool.hash_functions, lasting=True)
     return _facts(clients, collection.cohorts * collection.width, lasting=False)
 
 

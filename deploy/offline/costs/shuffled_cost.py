@@ -10,9 +10,8 @@ from deniable.estimators.accounting.shuffling.attained import attained_epsilon
 from deniable.estimators.accounting.shuffling.blanket import blanket_of
 from deniable.estimators.accounting.shuffling.windows import MOST_WINDOWS, windows_epsilon
 from deniable.estimators.mechanisms.directed_rounding import rounded_up
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.krr import KRR
-from deniable.estimators.mechanisms.mechanism import Mechanism
+from deniable.estimators.mechanisms.mechanism import Mechanism, tree_of
 
 #: Of a number that is read; Python itself refuses to read thousands.
 MOST_DIGITS = 20
@@ -102,7 +101,7 @@ def shuffled_lines(
     cost: dict[str, Any], mechanism: Mechanism, shuffled: int, windows: int | None, delta: float
 ) -> list[str]:
     """Write the JSON object's fields, rounded up but for the lower value, with their meaning."""
-    of_level = " of its level" if isinstance(mechanism, PrefixTree) else ""
+    of_level = " of its level" if tree_of(mechanism) else ""
     among = "shuffled alone" if shuffled == 1 else f"among {shuffled:,} shuffled ones{of_level}"
     subject = f"one report {among}, at delta {delta:g}"
     lines = [f"{'shuffled':<12} {rounded_up(cost['shuffled']):<14} {subject}"]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.protocol.notation import UNKNOWN, ListedTexts, text_of
 
 One = str | float | None
@@ -21,7 +20,7 @@ Value = One | list[One] | tuple[One, One]
 
 def takes_several(collection: Collection) -> bool:
     """Whether one value consists of several."""
-    return isinstance(collection.mechanism, HotRappor) and collection.mechanism.hot > 1
+    return collection.takes_several
 
 
 def takes_two(collection: Collection) -> bool:

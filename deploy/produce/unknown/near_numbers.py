@@ -11,7 +11,6 @@ from collections.abc import Callable
 from deniable.deploy.produce.input.values import Value
 from deniable.deploy.produce.unknown.unknown_values import known_by
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.notation import ListedTexts, number_of
 
 _GAP = r"[  ' _\u2019\u202f]"
@@ -25,9 +24,8 @@ _LONGEST = 40  # characters; no amount is longer
 
 def doubt_of(collection: Collection) -> Callable[[Value], str] | None:
     """Return what says why a value looks like a number and is none; None if no number is asked for."""
-    mechanism = collection.mechanism
     lists = [each.values for each in collection.fields] or [collection.values]
-    asks = collection.takes_integers or isinstance(mechanism, SquareWave)
+    asks = collection.takes_integers or collection.number is not None
     if not asks and not any(ListedTexts(values).has_numbers for values in lists):
         return None
     is_known = known_by(collection)

@@ -13,7 +13,6 @@ from deniable.deploy.cli.input_text import printable
 from deniable.deploy.produce.input.source import FeedError
 from deniable.deploy.produce.input.values import Value, takes_several
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.notation import UNKNOWN, ListedTexts, integer_of, number_of, text_of
 
 #: Least share of unknown values for each word.
@@ -64,8 +63,8 @@ class UnknownValues:
             return
         name = self._collection.name
         unlisted, consequence = f"not listed for {name}", "They are reported as unknown"
-        if isinstance(mechanism := self._collection.mechanism, SquareWave):
-            unlisted = f"no numbers in [{mechanism.minimum:g}, {mechanism.maximum:g}], the range of {name}"
+        if (number := self._collection.number) is not None:
+            unlisted = f"no numbers in [{number.minimum:g}, {number.maximum:g}], the range of {name}"
             consequence = "Numbers beyond it count as its nearest end, all else as a random step"
         doubtful = self._doubtful_options(values)
         verb = "is" if len(doubtful) == 1 else "are"
@@ -95,7 +94,7 @@ class UnknownValues:
             return None
         share = self._unknown / self._values
         word = next((word for least, word in WORDS if share >= least), "") if self._unknown else "none"
-        if isinstance(self._collection.mechanism, SquareWave):
+        if self._collection.number is not None:
             return f"values that are no numbers in the range of {self._collection.name}: {word}"
         return f"values that {self._collection.name} does not list: {word}"
 
@@ -113,9 +112,8 @@ def is_listed(collection: Collection) -> bool:
 
 def known_by(collection: Collection) -> Callable[[Any], bool]:
     """Return the function that says whether a listed collection knows a value, and all its parts."""
-    mechanism = collection.mechanism
-    if isinstance(mechanism, SquareWave):
-        return lambda value: mechanism.minimum <= number_of(value) <= mechanism.maximum
+    if (number := collection.number) is not None:
+        return lambda value: number.minimum <= number_of(value) <= number.maximum
     if collection.takes_integers:
         return lambda value: 0 <= integer_of(value) < collection.entries
     if collection.fields:

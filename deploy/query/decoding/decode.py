@@ -15,7 +15,7 @@ from deniable.deploy.query.decoding.growing import grown
 from deniable.deploy.query.past_windows import all_values_option, check_all_values, json_option, past_of
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
-from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.mechanism import bloom_of
 from deniable.protocol.words import number_of
 
 
@@ -85,7 +85,7 @@ def decode(
     past = past_of(loaded, replace(asked, candidates=tuple(candidates)), period)
     past.answer(candidates, "candidate", as_json=as_json, for_all=for_all)
     left_out = set(asked.candidates).difference(candidates, [""])  # a line cannot be an empty text
-    if left_out and not isinstance(asked.mechanism, Rappor) and not as_json:
+    if left_out and bloom_of(asked.mechanism) is None and not as_json:
         lacking = number_of(len(left_out), "candidate")
         click.echo(
             f"{file} lacks {lacking} of {collection}: with all of them in the file, errors are smaller",

@@ -14,6 +14,7 @@ from deniable.estimators.decoding.hashed.growth.expected_finds import ExpectedSe
 from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
+from deniable.estimators.mechanisms.mechanism import tree_of
 from deniable.protocol.words import number_of
 
 
@@ -41,11 +42,11 @@ def grown(
     click.UsageError if the collection is no prefix tree; click.ClickException if there are too few reports
     (after the record), or a level has none.
     """
-    mechanism = collection.mechanism
-    if not isinstance(mechanism, PrefixTree):
+    tree = tree_of(collection.mechanism)
+    if tree is None:
         raise click.UsageError(
             f"--grow needs a collection with mechanism prefix-tree, got {collection.name} with "
-            f"{mechanism.name}; of rappor and local hashing, give --candidates FILE"
+            f"{collection.mechanism.name}; of rappor and local hashing, give --candidates FILE"
         )
     past = past_of(configuration, collection, period)
     try:
@@ -59,7 +60,7 @@ def grown(
     if found is None:
         raise click.ClickException(too_few_reports(collection, past.joined))
     if not as_json:
-        click.echo(found_table(found, mechanism))
+        click.echo(found_table(found, tree))
 
 
 def found_table(found: FoundTexts, mechanism: PrefixTree) -> str:

@@ -10,7 +10,6 @@ from deniable.aggregator.history.window_shares import units_of
 from deniable.aggregator.records.share_change import ShareChange
 from deniable.deploy.offline.estimate_table import SHOWN, name_column, printable_name
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.protocol.words import number_of
 
 NO_SEQUENCE = "no window has minimum_reports: there are no intervals"
@@ -28,7 +27,7 @@ def change_lines(
     rate : false alarms a year, at most, while nothing changes.
     newest : unbiased figures of the newest window by label, in units: a share may have come back since.
     """
-    is_number = isinstance(collection.mechanism, SquareWave)
+    is_number = collection.number is not None
     what, form = ("mean", "g") if is_number else ("share", ".4f")
     said, shown = f"at most {rate:g} false alarms a year", units_of(collection).shown
     if not changes:

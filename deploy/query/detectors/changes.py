@@ -31,7 +31,6 @@ from deniable.deploy.query.past_windows import coverage_lines, json_option
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import FIT, fit_p_value
-from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.estimators.rollup.overlap import client_overlap
 
 
@@ -88,7 +87,7 @@ def changes(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    if not (isinstance(asked.mechanism, SquareWave) or asked.entries):
+    if not (asked.number is not None or asked.entries):
         raise click.UsageError(
             f"{asked.name} has no candidates, so no shares are estimated: deniable decode {asked.name} "
             "--grow, for each of two periods, shows which texts were frequent then"
@@ -148,7 +147,7 @@ def fit_of(windows: Sequence[WindowCounts], collection: Collection) -> float:
 
 def lines_of(collection: Collection, answer: ChangesAnswer, newest: Mapping[str, float]) -> list[str]:
     """Return what is printed for people; `newest` is as of `change_lines`."""
-    is_number = isinstance(collection.mechanism, SquareWave)
+    is_number = collection.number is not None
     return [
         *contradictions({FIT: answer.fit_p_value}),
         *change_lines(collection, answer.changes, answer.rate, newest),

@@ -28,8 +28,7 @@ from deniable.deploy.query.inspection.topic import OffsetRange, read_topic
 from deniable.deploy.query.past_windows import coverage_lines, json_option
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.mechanism import bits_of
 from deniable.protocol import wire
 from deniable.protocol.words import number_of
 
@@ -94,7 +93,7 @@ def detect(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    if packs is not None and not isinstance(asked.mechanism, Rappor | HotRappor):
+    if packs is not None and bits_of(asked.mechanism) is None:
         raise click.UsageError(
             f"--reports is for RAPPOR, and {collection} uses {asked.mechanism.name}: leave it out"
         )

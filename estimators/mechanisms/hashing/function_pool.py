@@ -28,6 +28,7 @@ class FunctionPool(OneCohort):
     """
 
     kind = QuestionKind.STRINGS
+    title: ClassVar[str]
     #: Largest number of functions.
     most_functions: ClassVar[int] = LARGEST_COUNTERS
 

@@ -38,6 +38,7 @@ class LocalHash(FunctionPool):
 
     #: Name in the collection file.
     name: ClassVar[str] = "local-hash"
+    title: ClassVar[str] = "local hashing"
     wire_number = 4
 
     threshold: int

@@ -53,6 +53,7 @@ class LongitudinalHash(FunctionPool):
 
     #: Name in the collection file.
     name: ClassVar[str] = "local-hash-longitudinal"
+    title: ClassVar[str] = "longitudinal local hashing"
     wire_number = 5
     keeps_permanent = True
     always_memoizes = True
