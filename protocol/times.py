@@ -6,6 +6,8 @@ Rule 2: notation decides nothing. 1767225633, 1767225633.0 and 1.767225633e9 are
 Rule 3: second 60 is the first second of the next minute, as unix time has it, and 24:00 the next midnight.
 Rule 4: of ISO 8601, dates by month and day, week and day, week, or day of the year, such as 2026-031; dashes
 and colons may be left out, but for that of a day of the year, else a number of 7 digits. T and Z may be t, z.
+Rule 5: 0, in any notation, may begin a period that a command is asked for. It is never the time of an event
+in a file: tables write it for a time that is missing.
 """
 
 import re
