@@ -26,7 +26,19 @@ def test_numbers_and_texts_are_times(given: object, moment: GivenTime) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        *(None, True, "", float("nan"), float("inf"), -1, 10**400, 1e300, MAX_WINDOW_START + 1, [1], "0001-01-01"),
+        *(
+            None,
+            True,
+            "",
+            float("nan"),
+            float("inf"),
+            -1,
+            10**400,
+            1e300,
+            MAX_WINDOW_START + 1,
+            [1],
+            "0001-01-01",
+        ),
         *(0, 0.0, "0", "0.0", "1970-01-01", "1970-01-01T00:00:00Z"),  # as tables write a time that is missing
     ],
 )
