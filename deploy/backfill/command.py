@@ -169,6 +169,8 @@ def backfill(
             files_in(counts, "windows", window_schema()), files_in(output, "estimates", estimate_schema())
         )
         click.echo("\n".join(cost_lines(allowance, has_clients=not no_clients)), err=True)
+        if notice := reports.notice(is_strict=strict):
+            click.echo(notice, err=True)
         try:
             past, lacking = _counted(
                 settings, allowance, Inputs(stream, None, follow=False), feed, unknown, reports, files

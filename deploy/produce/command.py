@@ -150,6 +150,8 @@ def produce(
         is_deciding=is_deciding,
         consequence="Nothing was sent" if console else "What was stored is sent",
     )
+    if notice := reports.notice(is_strict=strict):
+        click.echo(notice, err=True)
     read = field if second_field is None else f"{field}, {second_field}"
     is_stored = is_file(stream) and not console
     progress = _progress(settings, asked, read, Path(stream.name)) if is_stored else None

@@ -108,7 +108,7 @@ def test_console_prints_randomized_reports_and_leaves_nothing(
     assert len(reports) == 1_500
     assert 0.5 < reports.count("AA") / 1_500 < 0.7
     assert set(reports) == {"AA", "B6", "9E"}
-    assert (ended.stderr.count("\n"), ended.stderr[-16:]) == (1, " to the console\n")
+    assert (ended.stderr.count("\n"), ended.stderr[-16:]) == (2, " to the console\n")
     assert (sorted(tmp_path.iterdir()), list(folders.iterdir())) == (before, [])
 
 
@@ -175,7 +175,7 @@ def test_without_kafka_reports_are_kept_with_a_warning(
     ended = run("--input", "lines.csv", address=nowhere)
     assert isinstance(ended.exception, DeliveryError)
     assert ended.stdout == ""
-    absent, kept, *shown, summed = ended.stderr.splitlines()
+    absent, kept, _, *shown, summed = ended.stderr.splitlines()
     waiting = [line for line in shown if "packs wait in the outbox: no Kafka broker answers" not in line]
     assert waiting == [WAITING.format(1.0, "Kafka") + KEPT]
     again = run("--input", "lines.csv", address=nowhere)
