@@ -15,6 +15,7 @@ from deniable.estimators.mechanisms.mechanism import Mechanism, bits_of, bloom_o
 from deniable.estimators.mechanisms.rappor import LEAST_COHORTS, Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.protocol.notation import ListedTexts
 from deniable.protocol.words import number_of
 
 #: The condition of what values that change cost for ever: see docs/parameters.md, values that change.
@@ -118,7 +119,7 @@ def _few_cohorts(collection: Collection) -> list[str]:
 
 
 def _confusable(collection: Collection) -> list[str]:
-    """Warn of values and candidates that tables show alike, or like the row of all others."""
+    """Warn of values and candidates that tables show alike, or like all others, or inputs write alike."""
     texts = (*collection.candidates, *collection.values)
     texts = tuple(text for field in collection.fields for text in field.values) or texts
     lines, seen = [], dict[str, str]()
@@ -130,6 +131,12 @@ def _confusable(collection: Collection) -> list[str]:
     if two := next(((one, other) for one, other in pairs if one != other), None):
         lines.append(
             f"warning: {two[1]!a} and {two[0]!a} differ only in their Unicode form: tables show them alike"
+        )
+    lists = [field.values for field in collection.fields] or [collection.values, collection.candidates]
+    if two := next(filter(None, (ListedTexts(values).confused for values in lists)), None):
+        lines.append(
+            f"warning: {two[0]!a} and {two[1]!a} are of the same number or truth value: in another notation, "
+            "such as 1.0 or True, it means neither"
         )
     return lines
 

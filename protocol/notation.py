@@ -107,13 +107,20 @@ class ListedTexts:
     Parameters
     ----------
     texts : listed, distinct, in order.
+
+    Attributes
+    ----------
+    confused : the first two of the same number or truth value, which no other notation tells apart; or None.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._index = {text: index for index, text in enumerate(texts)}
         self._same: dict[float, int] = {}
+        self.confused: tuple[str, str] | None = None
         for text, index in self._index.items():
             if not math.isnan(key := _compared(text)):
+                if key in self._same and self.confused is None:
+                    self.confused = [*self._index][self._same[key]], text
                 self._same[key] = UNKNOWN if key in self._same else index
 
     @property

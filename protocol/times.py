@@ -6,6 +6,8 @@ Rule 2: notation decides nothing. 1767225633, 1767225633.0 and 1.767225633e9 are
 Rule 3: second 60 is the first second of the next minute, as unix time has it, and 24:00 the next midnight.
 Rule 4: of ISO 8601, dates by month and day, week and day, week, or day of the year, such as 2026-031; dashes
 and colons may be left out, but for that of a day of the year, else a number of 7 digits. T and Z may be t, z.
+Rule 5: 0, in any notation, may begin a period that a command is asked for. It is never the time of an event
+in a file: tables write it for a time that is missing.
 """
 
 import re
@@ -24,8 +26,11 @@ FORMS = (
     "ISO 8601 such as 2026-01-31T00:00:00Z, unix seconds of 9 to 11 digits, or unix milliseconds of 13 digits"
 )
 NUMBERS = "unix seconds of 9 to 11 digits, unix milliseconds of 13 digits, or a date such as 20260131"
+CLOCKS = "such as time.time() or the timestamp() of an aware datetime"
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
-_LEAP_SECOND = re.compile(r"(?<=[0-9]:[0-9]{2}:)60(?=[^0-9]|$)|(?<=T[0-9]{4})60(?=[^0-9]|$)")
+_LEAP_SECOND = re.compile(r"(?<=[T ][0-9]{2}:[0-9]{2}:)60(?=[^0-9]|$)|(?<=T[0-9]{4})60(?=[^0-9]|$)")
+# Python takes +05:60 for +06:00.
+_WRONG_ZONE = re.compile(r"[T ][^+-]*[+-][0-9]{2}:?([0-5][0-9]:?)?[6-9][0-9]")
 _MIDNIGHT = re.compile(r"(?<=[T ])24(?=:?00(:?00([.,]0+)?)?([^0-9:.,]|$))")
 _DAY_OF_YEAR = re.compile(r"([0-9]{4})-([0-9]{3})(?=[T ]|$)")
 
@@ -103,6 +108,8 @@ def _of_number(number: Decimal, zone: tzinfo | None) -> GivenTime:
 
 def _of_iso(text: str, zone: tzinfo | None) -> GivenTime:
     plain = _DAY_OF_YEAR.sub(_month_and_day, text.replace("t", "T").replace("z", "Z"), count=1)
+    if _WRONG_ZONE.search(plain):
+        raise ValueError("a zone of 60 minutes or seconds")
     whole, leaps = _LEAP_SECOND.subn("59", plain, count=1)
     whole, days = _MIDNIGHT.subn("00", whole, count=1)
     given = datetime.fromisoformat(whole)

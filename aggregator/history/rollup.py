@@ -143,7 +143,8 @@ def too_few_reports(collection: Collection, joined: Joined, where: str = "") -> 
         if others
         else "give a longer period"
         if windows
-        else "give a period of which there are final windows that the topic or the files still keep"
+        else "give a period with final windows in what was read: the topic, which keeps them for its "
+        "retention, by default 90 days, or the files"
     )
     joined_windows = (
         f"{number_of(windows, 'window')} of {collection.name} {'was' if windows == 1 else 'were'}"

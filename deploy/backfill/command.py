@@ -1,7 +1,9 @@
 """`deniable backfill`: events of the past, randomized and counted into exported files."""
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -21,7 +23,7 @@ from deniable.deploy.backfill.past_limits import PastLimits, period_seconds
 from deniable.deploy.backfill.sentences import cost_lines, outcome_lines
 from deniable.deploy.cli.options import Folder, config_option
 from deniable.deploy.produce.checks import check_own_clients
-from deniable.deploy.produce.input.batches import InputBatches
+from deniable.deploy.produce.input.batches import InputBatch, InputBatches
 from deniable.deploy.produce.input.inputs import InputParameter, Inputs
 from deniable.deploy.produce.input.options import (
     attended,
@@ -73,8 +75,8 @@ STOPPED = "nothing was written; mend it, and run the same command again"
 @click.option(
     "--counts",
     type=FolderOrPrefix(),
-    help="The same for counts of windows, from which rollup, decode and compare estimate; give both in one "
-    "run, since a further one would randomize anew.",
+    help="The same for counts of windows, from which rollup, decode and compare of the Python package "
+    "estimate (files=); give both in one run, since a further one would randomize anew.",
 )
 @click.option(
     "--files",
@@ -169,6 +171,8 @@ def backfill(
             files_in(counts, "windows", window_schema()), files_in(output, "estimates", estimate_schema())
         )
         click.echo("\n".join(cost_lines(allowance, has_clients=not no_clients)), err=True)
+        if notice := reports.notice(is_strict=strict):
+            click.echo(notice, err=True)
         try:
             past, lacking = _counted(
                 settings, allowance, Inputs(stream, None, follow=False), feed, unknown, reports, files
@@ -207,6 +211,8 @@ def _counted(
     files: PastFiles,
 ) -> tuple[PastCounts, set[int]]:
     """Count all events of the input; return also the windows that the budget does not let be written."""
+    batches = _batches(inputs, feed, unknown)
+    first = [*islice(batches, 1)]  # before a secret is created: a wrong file leaves nothing
     secret, words = _secret_of(settings), Keystream()
     randomization = Randomization({allowance.collection.name: allowance}, secret, words, Clock())
     has_clients = feed.client_field is not None
@@ -216,14 +222,19 @@ def _counted(
     ):
         charging = limits if has_clients else None
         past = PastCounts(allowance, randomization, charging, files.both, words, time.time(), reports.note)
-        for source, place in inputs:
-            for batch in feed.batches(source, place):
-                unknown.note(batch.values)
-                past.add(batch)
-                reports.decide()
+        for batch in chain(first, batches):
+            past.add(batch)
+            reports.decide()
     feed.check_used()
     reports.decide(is_end=True)
     return past, unaccounted(past, files, period_seconds(allowance)) if has_clients else set()
+
+
+def _batches(inputs: Inputs, feed: InputBatches, unknown: UnknownValues) -> Iterator[InputBatch]:
+    for source, place in inputs:
+        for batch in feed.batches(source, place):
+            unknown.note(batch.values)
+            yield batch
 
 
 def _secret_of(settings: ProducerConfig) -> Secret:

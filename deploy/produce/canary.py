@@ -51,7 +51,7 @@ def run_canary(
                 time.sleep(STEP_SECONDS)
     finally:
         with one_more_interrupt_ends():
-            close(producer, timing.stop, WaitView(timing), config.receiver)
+            close(producer, timing.stop, WaitView(timing), config)
         seconds = time.monotonic() - began
         line = summary(producer.counters(), 0, seconds, config.destination, collection.name)
         click.echo(line, err=True)

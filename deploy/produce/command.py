@@ -148,9 +148,13 @@ def produce(
         value_options(field, second_field),
         has_clients=not no_clients,
         is_deciding=is_deciding,
+        consequence="Nothing was sent" if console else "What was stored is sent",
     )
+    if notice := reports.notice(is_strict=strict):
+        click.echo(notice, err=True)
     read = field if second_field is None else f"{field}, {second_field}"
-    progress = _progress(settings, asked, read, Path(stream.name)) if is_file(stream) else None
+    is_stored = is_file(stream) and not console
+    progress = _progress(settings, asked, read, Path(stream.name)) if is_stored else None
     try:
         run_produce(
             settings,

@@ -23,10 +23,8 @@ from deniable.producers.metrics.counters import Receipt
 from deniable.producers.producer import Producer
 from deniable.protocol.words import number_of
 
-WAITING = (
-    "waiting up to {:.0f} s until {} has all; Ctrl-C ends at once, and the next deniable produce with "
-    "this folder sends what is kept"
-)
+WAITING = "waiting up to {:.0f} s until {} has all; Ctrl-C ends at once"
+KEPT = ", and the next deniable produce with this folder sends what is kept"
 INTERRUPTED = "interrupted: the same command resumes where this run ended"
 INTERRUPTED_PIPE = (
     "interrupted: stdin and pipes cannot be resumed; what was read of it in the last second may be lost"
@@ -67,7 +65,8 @@ def run_produce(
     began, producer, waits = time.monotonic(), InputProducer(config), WaitView(timing)
     patience, is_whole, is_to_mend, is_interrupted = timing.stop, False, False, False
     (collection,) = (allowance.collection.name for allowance in config.allowances)
-    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, reports, timing, config.receiver)
+    notice = waiting_notice(timing.wait, config)
+    run = ProduceRun(producer, collection, feed, inputs, waits, unknown, reports, timing, notice)
     try:
         with served(metrics_port, producer), probes_at(metrics_listen, producer):
             run.send()
@@ -85,7 +84,7 @@ def run_produce(
             if patience and producer.counters().is_budget_store_away:
                 click.echo(uncharged_notice(producer.reasons_not_ready(), inputs.key), err=True)
                 patience = timing.uncharged
-            close(producer, patience, waits, config.receiver)
+            close(producer, patience, waits, config)
             if is_to_mend or feed.is_within_quote:
                 inputs.expect_mending()
         counters = producer.counters()
@@ -122,9 +121,14 @@ def uncharged_notice(reasons: Iterable[str], progress_key: str) -> str:
     return f"{why}; lines that wait for it are not sent: {lines}"
 
 
-def close(producer: Producer, seconds: float, waits: WaitView, receiver: str) -> None:
-    """Close the producer once `receiver` has all, or after `seconds`; the rest stays in its folder."""
-    with suppress(DeliveryError), waits.shown(WAITING.format(seconds, receiver)):
+def waiting_notice(seconds: float, config: ProducerConfig) -> str:
+    """Say what a run waits for, and what becomes of the rest; the folder of a console ends with the run."""
+    return WAITING.format(seconds, config.receiver) + (KEPT if config.console is None else "")
+
+
+def close(producer: Producer, seconds: float, waits: WaitView, config: ProducerConfig) -> None:
+    """Close the producer once its receiver has all, or after `seconds`; the rest stays in its folder."""
+    with suppress(DeliveryError), waits.shown(waiting_notice(seconds, config)):
         if seconds:
             producer.flush(seconds)
     with suppress(DeliveryError):
@@ -155,9 +159,9 @@ class ProduceRun:
         unknown: UnknownValues,
         reports: UnknownReports,
         timing: RunTiming = DEFAULT,
-        receiver: str = "Kafka",
+        notice: str = "waiting for Kafka",
     ) -> None:
-        self._receiver = receiver
+        self._notice = notice
         self._unknown = unknown
         self._reports = reports
         self._producer = producer
@@ -194,7 +198,7 @@ class ProduceRun:
         ------
         DeliveryError if none arrives.
         """
-        with self._waits.shown(self._waiting()):
+        with self._waits.shown(self._notice):
             while True:
                 packs = self._producer.counters().packs
                 try:
@@ -211,7 +215,7 @@ class ProduceRun:
         receipt = self._report(batch)
         if receipt.dropped == len(batch.values):
             # Whatever happens next, report dropped lines by a DeliveryError.
-            with self._waits.shown(f"no room: {self._waiting()}"), suppress(DeliveryError):
+            with self._waits.shown(f"no room: {self._notice}"), suppress(DeliveryError):
                 self._producer.flush(self._timing.wait)
             receipt = self._report(batch)
         if receipt.dropped:
@@ -225,9 +229,6 @@ class ProduceRun:
             lines = number_of(receipt.pending, "line")
             what = f"the store did not take {lines} within {self._timing.wait:g} s"
             raise DeliveryError("; ".join([what, *self._producer.reasons_not_ready()]))
-
-    def _waiting(self) -> str:
-        return WAITING.format(self._timing.wait, self._receiver)
 
     def _report(self, batch: InputBatch) -> Receipt:
         progress = None if batch.progress is None else (self._inputs.key, batch.progress)

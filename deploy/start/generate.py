@@ -2,6 +2,7 @@
 
 import json
 import keyword
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from deniable.estimators.collection import OTHER_LABEL, Collection
 
 #: Type checkers become slow with longer lists; any text is accepted instead.
 MOST_LISTED = 1000
+PYTHON_LINE = 100  # longest line of generated Python, unless a single value is longer
+_TYPE_ITEM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+,?')
 
 PYTHON = '''\
-"""Typed events of a collection file. Made by `deniable generate --python`: make it again after an edit."""
+"""Typed events of a collection file.
+
+Made by `deniable generate --python`: make it again after an edit.
+"""
 
 from collections.abc import Set as AbstractSet
 from typing import Literal
@@ -24,7 +30,9 @@ import deniable
 
 
 class Events:
-    """Record events: `Events(producer).{first}(value, client="user-17")`.
+    """Record events, each by the function of its collection.
+
+    `Events(producer).{first}(value)`
 
     Parameters
     ----------
@@ -36,10 +44,15 @@ class Events:
 '''
 PYTHON_EVENT = '''
     def {function}(
-        self, value: {type}, client: str | int | None = None, at: deniable.EventTime = None
+        self,
+        value: {type},
+        client: str | int | None = None,
+        at: deniable.EventTime = None,
     ) -> None:
-        """Record one event of {collection}: see `Producer.record`."""
-        self._producer.record("{collection}", value, client, at)
+        """Record one event: see `Producer.record`."""
+        self._producer.record(
+            "{collection}", value, client, at
+        )
 '''
 TYPESCRIPT = """\
 // Typed events of a collection file. Made by `deniable generate --typescript`: make it again after an edit.
@@ -88,7 +101,9 @@ def _python(loaded: Configuration) -> str:
                     f"collections {one} and {other} would both be the function {function}; rename one of them"
                 )
     events = [
-        PYTHON_EVENT.format(function=functions[each.name], type=_python_type(each), collection=each.name)
+        PYTHON_EVENT.format(
+            function=functions[each.name], type=_wrapped(_python_type(each)), collection=each.name
+        )
         for each in loaded.collections
     ]
     return PYTHON.format(first=functions[loaded.collections[0].name]) + "".join(events)
@@ -110,6 +125,17 @@ def _python_type(collection: Collection) -> str:
         case "set":
             return f"AbstractSet[{_literal(collection.values, collection.other)}]"
     return _literal(collection.values, collection.other)
+
+
+def _wrapped(type_text: str) -> str:
+    """Break a type into lines after commas outside of quotes, which Python allows within its brackets."""
+    lines = [" " * len("        value: ")]
+    for token in _TYPE_ITEM.findall(type_text):
+        if lines[-1].strip() and len(lines[-1]) + len(token) >= PYTHON_LINE:
+            lines.append(" " * 12)
+            token = token.lstrip()
+        lines[-1] += token
+    return "\n".join(lines).lstrip()
 
 
 def _literal(values: Sequence[str], other: bool) -> str:

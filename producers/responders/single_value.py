@@ -13,7 +13,7 @@ import numpy as np
 from deniable.estimators.collection import Collection
 from deniable.producers.responders.pair import text_pair
 from deniable.protocol.notation import MISSING_TEXT, integer_of, is_missing, is_value, number_of, text_of
-from deniable.protocol.times import seconds_of_number
+from deniable.protocol.times import CLOCKS, seconds_of_number
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,5 @@ def _text_set(what: str, value: object) -> tuple[object, ...]:
 def unix_seconds(at: object) -> float:
     """Return the unix seconds that a number means, infinite if it is no time; TypeError if it is none."""
     if not isinstance(at, float | int | np.integer | np.floating) or isinstance(at, bool):
-        raise TypeError(f"at must be unix seconds, got {type(at).__name__}")
+        raise TypeError(f"at must be unix seconds, {CLOCKS}, got {type(at).__name__}")
     return seconds_of_number(at if isinstance(at, float | int) else at.item())

@@ -22,7 +22,7 @@ from deniable.protocol.notation import (
     number_of,
     text_of,
 )
-from deniable.protocol.times import NUMBERS, SIMULATED, seconds_of_number
+from deniable.protocol.times import CLOCKS, NUMBERS, SIMULATED, seconds_of_number
 from deniable.protocol.wire import MAX_WINDOW_START
 
 #: One value: text, a number, a truth value, or a set or pair of them.
@@ -281,7 +281,7 @@ def window_starts(at: object, count: int, window_seconds: int) -> NDArray[np.int
     """
     times = np.asarray(at)
     if times.dtype.kind not in "iuf":
-        raise TypeError(f"at must be unix seconds, one number or an array of them, got {type(at).__name__}")
+        raise TypeError(f"at must be unix seconds, one number or an array, {CLOCKS}, got {type(at).__name__}")
     if times.shape not in ((), (count,)):
         raise ValueError(f"at must be one number or one for each of {count} values, got shape {times.shape}")
     if not ((times >= 0) & (times <= MAX_WINDOW_START)).all():

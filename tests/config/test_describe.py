@@ -198,6 +198,25 @@ def test_values_of_pairs_that_differ_in_form_are_warned_of_once() -> None:
     assert sum("Unicode form" in line for line in lines_of(collection)) == 1
 
 
+@pytest.mark.parametrize(
+    ("values", "warned"),
+    [
+        (("1", "true", "x"), "'1' and 'true'"),
+        (("x", "2", "2.0"), "'2' and '2.0'"),
+        (("1", "false"), None),
+        (("0", "1"), None),
+        (("x", "y"), None),
+    ],
+)
+def test_listed_values_that_other_notations_do_not_tell_apart_are_warned_of(
+    values: tuple[str, ...], warned: str | None
+) -> None:
+    """Every way in reads by one rule: another notation of the number that both are means neither."""
+    lines = lines_of(Collection("a", KRR.from_epsilon(len(values), 1.0), values=values))
+    found = [line for line in lines if "notation" in line]
+    assert [line.startswith(f"  warning: {warned} ") for line in found] == [True] * (warned is not None)
+
+
 @pytest.mark.parametrize(("cohorts", "warns"), [(1, True), (5, True), (6, False), (8, False)])
 def test_too_few_cohorts_are_warned_of(cohorts: int, warns: bool) -> None:
     mechanism = Rappor.from_probabilities(128, 2, cohorts, 0.25, 0.35, 0.65)

@@ -3,11 +3,13 @@
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 import click
 
-from deniable.deploy.produce.input.resume import FilePlace, Place, ResumePoints
+from deniable.deploy.cli.input_text import printable
+from deniable.deploy.produce.input.resume import Place, ResumePoints
 from deniable.deploy.produce.input.source import InputFile, InputSource, Pipe, open_at_once, successor
 
 STDIN = 0
@@ -44,7 +46,7 @@ class Inputs:
     Parameters
     ----------
     stream : open for reading.
-    progress : stored progress in a file; None stores none.
+    progress : stored progress in a file; None stores none, and begins at line 1.
     follow : whether to wait for more at the end of a file.
 
     Raises
@@ -57,11 +59,15 @@ class Inputs:
         self._follow = follow
         self._source: InputSource
         self._place: Place
-        if progress is None:
-            self._source, self._place = Pipe(stream), Place()
+        if not is_file(stream):
+            self._source = Pipe(stream)
+            self._place = Place() if stream.fileno() == STDIN else Place(printable(stream.name))
         else:
-            file = InputFile(progress.path, stream.fileno(), follow=follow)
-            self._source, self._place = file, progress.find(file)
+            file = InputFile(Path(stream.name), stream.fileno(), follow=follow)
+            self._source, self._place = (
+                file,
+                self._place_in(file) if progress is None else progress.find(file),
+            )
         self.is_resumed = self._place.bytes_done > 0
 
     @property
@@ -71,17 +77,21 @@ class Inputs:
 
     def __iter__(self) -> Iterator[tuple[InputSource, Place]]:
         yield self._source, self._place
-        while self._progress is not None and isinstance(self._source, InputFile) and self._follow:
+        while isinstance(self._source, InputFile) and self._follow:
             click.echo(f"the input {self._source.fate}: continuing at line 1 of the new file", err=True)
-            with successor(self._progress.path) as file:
-                self._source, self._place = file, self._progress.start(file)
+            with successor(self._source.path) as file:
+                self._source, self._place = file, self._place_in(file)
                 yield self._source, self._place
 
     def position(self) -> tuple[int | None, int | None]:
         """Bytes read and present size of the present file; None if it is not a file."""
-        if isinstance(self._place, FilePlace):
-            return self._place.bytes_done, self._place.file.size
+        if isinstance(self._source, InputFile):
+            return self._place.bytes_done, self._source.size
         return None, None
+
+    def _place_in(self, file: InputFile) -> Place:
+        """Return the first place of a file."""
+        return Place(printable(str(file.path))) if self._progress is None else self._progress.start(file)
 
     def expect_mending(self) -> None:
         """Let the next run resume at the line where this one ended, although an editor replaced the file."""

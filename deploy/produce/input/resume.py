@@ -30,7 +30,11 @@ ANY_INODE = 0  # stored for a file that may be replaced; no file has it
 
 
 class Place:
-    """The position after the last line taken from an input that cannot be read twice.
+    """The position after the last line taken from an input of which no progress is stored.
+
+    Parameters
+    ----------
+    name : of the input in messages.
 
     Attributes
     ----------
@@ -38,13 +42,12 @@ class Place:
     records : before it, the header included, empty lines only where they are values; unlike lines, they do
         not depend on values.
     key : of stored progress; empty if none is stored.
-    name : of the input in messages.
     """
 
     key = ""
-    name = "the input"
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "the input") -> None:
+        self.name = name
         self.bytes_done = 0
         self.lines = 0
         self.records = 0
@@ -55,7 +58,7 @@ class Place:
         return False
 
     def seek(self) -> None:
-        """Read the input from here; one that cannot be read twice is here anyway."""
+        """Read the input from here; without stored progress it is here anyway."""
 
     def rewind(self) -> None:
         """Read the input from its start."""
@@ -88,10 +91,9 @@ class FilePlace(Place):
     """
 
     def __init__(self, file: InputFile, digest: blake2b, key: str) -> None:
-        super().__init__()
+        super().__init__(printable(str(file.path)))
         self.file = file
         self.key = key
-        self.name = printable(str(file.path))
         self._digest = digest
         self._last = b"\n"
         self._line_start: InputProgress | None = (

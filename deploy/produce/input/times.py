@@ -10,7 +10,7 @@ WRONG_TIME = f"its time is none of {FORMS}"
 
 
 def time_of(given: object) -> GivenTime | None:
-    """Return the time that a field holds; None if it holds none in [0, MAX_WINDOW_START].
+    """Return the time that a field holds; None if it holds none in (0, MAX_WINDOW_START].
 
     Parameters
     ----------
@@ -24,4 +24,4 @@ def time_of(given: object) -> GivenTime | None:
         moment = read_time(str(given), UTC)
     except ValueError:
         return None
-    return moment if moment.seconds <= MAX_WINDOW_START else None
+    return moment if 0 < moment.seconds <= MAX_WINDOW_START else None

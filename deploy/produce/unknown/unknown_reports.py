@@ -2,7 +2,8 @@
 
 Privacy: the decision is a function of numbers of randomized reports that were charged and stored, which leave
 anyway. What is computed from these alone costs nothing more (post-processing), whatever it makes the run do
-or say. Refused reports are not counted, and nothing is said unless the run stops.
+or say. Refused reports are not counted, and nothing is said unless the run stops, but `notice`: a function of
+collection and options alone.
 
 A run stops as soon as that is decided: its lines are neither charged nor sent, and with --follow there is no
 end at which to say it.
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.deploy.produce.unknown.unknown_values import is_listed
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.unlisted_majority import other_signs
 from deniable.estimators.errors import DeniableError
@@ -55,6 +57,7 @@ class UnknownReports:
         self._collection = collection
         self._consequence = consequence
         self._options = options
+        self._is_asked = is_deciding
         signs = other_signs(collection, has_clients=has_clients) if is_deciding else []
         self._shown = dict.fromkeys(signs, 0)
         self._reports = 0
@@ -65,6 +68,25 @@ class UnknownReports:
     def is_deciding(self) -> bool:
         """Whether the run may stop: reports of the collection show what is not listed."""
         return bool(self._shown)
+
+    def notice(self, *, is_strict: bool) -> str:
+        """Say that a run could stop, but for its collection; empty if it can stop, or is not to.
+
+        Parameters
+        ----------
+        is_strict : whether the first values themselves stop the run, if most are not listed.
+        """
+        name, is_known = self._collection.name, is_listed(self._collection)
+        if not self._is_asked or self._shown or (is_strict and is_known):
+            return ""
+        cannot = f"reports of {name} cannot show a wrong column"
+        if not is_known:
+            return f"{cannot}, since it takes any text: look at the first lines of the input yourself"
+        verb = "are" if len(self._options) > 1 else "is"
+        return (
+            f"{cannot}, so this run ends for none; if it is not certain that {' and '.join(self._options)} "
+            f"{verb} right, give --strict, or --show-unknown where nobody else reads stderr"
+        )
 
     def note(self, rows: NDArray[np.uint8]) -> None:
         """Count stored reports in wire format, uint8 (n, bytes of a report)."""

@@ -42,7 +42,7 @@ class UnknownValues:
     ) -> None:
         self._collection = collection
         self._options = value_options(field, second_field)
-        self._is_shown = is_shown and is_listed(collection)
+        self._is_shown = is_shown
         self._is_strict = is_strict
         self._values = 0
         self._unknown = 0
@@ -66,6 +66,8 @@ class UnknownValues:
         if (number := self._collection.number) is not None:
             unlisted = f"no numbers in [{number.minimum:g}, {number.maximum:g}], the range of {name}"
             consequence = "Numbers beyond it count as its nearest end, all else as a random step"
+        elif not is_listed(self._collection):
+            unlisted, consequence = "missing or empty", "They are reported as such"
         doubtful = self._doubtful_options(values)
         verb = "is" if len(doubtful) == 1 else "are"
         warning = f"most of the first values are {unlisted}; {verb} {' and '.join(doubtful)} right?"
@@ -96,6 +98,8 @@ class UnknownValues:
         word = next((word for least, word in WORDS if share >= least), "") if self._unknown else "none"
         if self._collection.number is not None:
             return f"values that are no numbers in the range of {self._collection.name}: {word}"
+        if not is_listed(self._collection):
+            return f"values that are missing or empty for {self._collection.name}: {word}"
         return f"values that {self._collection.name} does not list: {word}"
 
 
@@ -111,7 +115,12 @@ def is_listed(collection: Collection) -> bool:
 
 
 def known_by(collection: Collection) -> Callable[[Any], bool]:
-    """Return the function that says whether a listed collection knows a value, and all its parts."""
+    """Return the function that says whether a collection knows a value, and all its parts.
+
+    Where any text is a value, it knows all but what is missing or empty.
+    """
+    if not is_listed(collection):
+        return lambda value: value not in (None, "")
     if (number := collection.number) is not None:
         return lambda value: number.minimum <= number_of(value) <= number.maximum
     if collection.takes_integers:
@@ -132,8 +141,6 @@ def listed_by(values: Iterable[str]) -> Callable[[object], bool]:
 
 
 def unknown_in(collection: Collection, values: Iterable[Value]) -> int:
-    """Return how many values the collection does not list, or of which it does not list every part."""
-    if not is_listed(collection):
-        return 0
+    """Return how many values the collection does not know, or of which it does not know every part."""
     is_known = known_by(collection)
     return sum(not is_known(value) for value in values)

@@ -25,6 +25,7 @@ from deniable.analysis.sources.newest import NewestEstimates
 from deniable.config.file import load
 from deniable.deploy.backfill import command
 from deniable.deploy.backfill.past_counts import PastCounts
+from deniable.deploy.produce.input.source import FeedError
 from deniable.producers.concurrency.clock import Clock
 from deniable.producers.pipeline.recording.submissions import Randomization
 from deniable.protocol.secrets.secret import SecretError, secret_of
@@ -286,6 +287,14 @@ def test_messages(shop: Path, pin_messages: PinMessages) -> None:
             "a folder of other files": lambda: (backfill(), raised(backfill(past="--output counts")))[1],
         }
     )
+
+
+@pytest.mark.parametrize("options", [(), ("--strict",)], ids=["a column is missing", "values are of another"])
+def test_the_wrong_file_leaves_no_secret(shop: Path, options: tuple[str, ...]) -> None:
+    Path("other.csv").write_text("user,plan,at\nu1,elsewhere,1767225600\n" if options else "a,b\nx,y\n")
+    ended = backfill("--input", "other.csv", *options)
+    assert isinstance(ended.exception, FeedError)
+    assert not Path(".deniable").exists()
 
 
 def test_another_secret_is_refused(shop: Path) -> None:

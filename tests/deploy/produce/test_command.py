@@ -20,7 +20,7 @@ from deniable.deploy.produce.command import produce as command
 from deniable.deploy.produce.input import source as input_source
 from deniable.deploy.produce.input.inputs import InputParameter, is_file
 from deniable.deploy.produce.input.source import FeedError, Pipe
-from deniable.deploy.produce.run import WAITING, run_produce
+from deniable.deploy.produce.run import KEPT, WAITING, run_produce
 from deniable.deploy.produce.timing import RunTiming
 from deniable.producers.errors import DeliveryError
 from deniable.producers.pipeline import storing_thread
@@ -108,7 +108,7 @@ def test_console_prints_randomized_reports_and_leaves_nothing(
     assert len(reports) == 1_500
     assert 0.5 < reports.count("AA") / 1_500 < 0.7
     assert set(reports) == {"AA", "B6", "9E"}
-    assert (ended.stderr.count("\n"), ended.stderr[-16:]) == (1, " to the console\n")
+    assert (ended.stderr.count("\n"), ended.stderr[-16:]) == (2, " to the console\n")
     assert (sorted(tmp_path.iterdir()), list(folders.iterdir())) == (before, [])
 
 
@@ -148,6 +148,25 @@ def test_messages_of_console(nowhere: str, pin_messages: PinMessages) -> None:
     )
 
 
+def test_console_promises_nothing_that_ends_with_its_folder(nowhere: str, pin_messages: PinMessages) -> None:
+    """No resuming where a line stops the run, and no sending where reports show a wrong column."""
+    collections = Path("deniable.yaml").read_text().replace("other: false", "other: true")
+    Path("deniable.yaml").write_text(collections)
+    Path("wrong.csv").write_text("carrier\n" + "x\n" * 1_500)
+    Path("broken.csv").write_text("carrier\nAA\nAA,B6\n")
+
+    def stopped(name: str) -> str:
+        ended = CliRunner().invoke(root, [*PRODUCE, "--input", name, "--console"])
+        return f"{type(ended.exception).__name__}: {ended.exception}"
+
+    pin_messages(
+        {
+            "a broken line": lambda: stopped("broken.csv"),
+            "most are not listed": lambda: stopped("wrong.csv"),
+        }
+    )
+
+
 @pytest.mark.slow
 def test_without_kafka_reports_are_kept_with_a_warning(
     nowhere: str, monkeypatch: pytest.MonkeyPatch, pin_messages: PinMessages
@@ -156,9 +175,9 @@ def test_without_kafka_reports_are_kept_with_a_warning(
     ended = run("--input", "lines.csv", address=nowhere)
     assert isinstance(ended.exception, DeliveryError)
     assert ended.stdout == ""
-    absent, kept, *shown, summed = ended.stderr.splitlines()
+    absent, kept, _, *shown, summed = ended.stderr.splitlines()
     waiting = [line for line in shown if "packs wait in the outbox: no Kafka broker answers" not in line]
-    assert waiting == [WAITING.format(1.0, "Kafka")]
+    assert waiting == [WAITING.format(1.0, "Kafka") + KEPT]
     again = run("--input", "lines.csv", address=nowhere)
     assert "line 1502" in again.stderr
     pin_messages(

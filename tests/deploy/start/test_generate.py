@@ -1,8 +1,10 @@
 """Typed functions of a collection file: what is misspelt fails in a type checker."""
 
+import json
 import os
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,26 @@ def test_functions_record_what_they_are_given(file: Path, monkeypatch: pytest.Mo
         ("route", ("JFK", "LAX"), None, None),
         ("country", "anything", None, None),
     ]
+
+
+def test_lines_of_python_are_short(file: Path) -> None:
+    """However many values there are, and whatever is in them."""
+    values = [f'a "quoted", [long] value {number}' for number in range(60)]
+    long = (
+        f"k-rr, values: {json.dumps(values)}, epsilon: 2, window_seconds: 60, grace_seconds: 5, budget: none"
+    )
+    name = "a" * 63
+    file.write_text(f"{FILE}  - {{name: {name}, mechanism: {long}}}\n")
+    text = made(file, "python")
+    assert max(map(len, text.splitlines())) <= 100
+    hints = typing.get_type_hints(getattr(events_of(text), name))
+    assert typing.get_args(hints["value"]) == (*values, "(other)")
+
+
+def events_of(text: str) -> type:
+    namespace: dict[str, type] = {}
+    exec(text, namespace)  # noqa: S102
+    return namespace["Events"]
 
 
 @pytest.mark.slow

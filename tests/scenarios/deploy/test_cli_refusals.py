@@ -11,6 +11,7 @@ from tests.support.deployments import Deployment
 pytestmark = pytest.mark.broker
 
 NO_WORKER = "whether the workers count carrier with these parameters cannot be known: "
+NO_OTHER = "reports of carrier cannot show a wrong column, "
 PRODUCE = ("produce", "carrier", "--field", "carrier", "--no-clients")
 
 
@@ -25,21 +26,23 @@ def test_unsendable_packs_are_reported_after_sent_ones(deployment: Deployment) -
     clients = ("produce", "carrier", "--field", "carrier", "--clients", "who")
     nothing = deployment.run(*clients, given=b"carrier,who\nAA,\n")
     lines = nothing.stderr.splitlines()
-    assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 5)
+    assert (nothing.returncode, nothing.stdout, len(lines)) == (1, "", 6)
     assert lines[0].startswith(NO_WORKER)
-    assert "created a new secret" in lines[1]
-    assert lines[2].startswith("line 2 ")
-    assert lines[3].startswith("0 reports ")
-    assert lines[4].startswith("Error: ")
+    assert lines[1].startswith(NO_OTHER)
+    assert "created a new secret" in lines[2]
+    assert lines[3].startswith("line 2 ")
+    assert lines[4].startswith("0 reports ")
+    assert lines[5].startswith("Error: ")
     assert (deployment.folder / ".deniable").stat().st_mode & 0o777 == 0o700
 
     broken = deployment.run(*PRODUCE, given=b"carrier\n" + b"AA\n" * 10_000 + b'"AA\n')
     # A busy machine waits.
     lines = [line for line in broken.stderr.splitlines() if not line.startswith("waiting ")]
-    assert (broken.returncode, broken.stdout, len(lines)) == (1, "", 3), broken.stderr
+    assert (broken.returncode, broken.stdout, len(lines)) == (1, "", 4), broken.stderr
     assert lines[0].startswith(NO_WORKER)
-    assert lines[1].startswith("10000 reports ")
-    assert lines[2].startswith("Error: line 10002 of the input: ")
+    assert lines[1].startswith(NO_OTHER)
+    assert lines[2].startswith("10000 reports ")
+    assert lines[3].startswith("Error: line 10002 of the input: ")
 
     some = deployment.run(
         *clients, given=b"carrier,who\n" + b"".join(b"AA,%d\n" % n for n in range(10)) + b"AA,\n"
@@ -62,8 +65,9 @@ def test_unusable_folder_is_one_line(deployment: Deployment) -> None:
     options = (*PRODUCE, "--data-dir", "shared")
     refused = deployment.run(*options, given=b"carrier\nAA\n")
     assert (refused.returncode, refused.stdout) == (1, "")
-    unknown, error = refused.stderr.splitlines()
+    unknown, column, error = refused.stderr.splitlines()
     assert unknown.startswith(NO_WORKER)
+    assert column.startswith(NO_OTHER)
     assert error.startswith("Error: secret file shared/secret: ")
     secret.chmod(0o600)
     secret.write_bytes(b"short")

@@ -26,7 +26,7 @@ from tests.support.producers.recording.any_values import COLLECTIONS, TEXTS, ran
 
 LINES = 4
 CLIENTS = ["ann", "ben", "", "ann"]  # the third line is skipped
-TIMES = [0, 100_000_060.5, 1_000_003_600, 1e9]
+TIMES = [100_000_000, 100_000_060.5, 1_000_003_600, 1e9]
 LONG = "x" * 1_100_000
 
 # Derandomized, so a failure is no chance. That a listed kind of value leaves its line out, or alters another

@@ -1,7 +1,11 @@
 """A value of any type becomes one that can be sent: whether a report leaves does not depend on it."""
 
+from collections import Counter
+from typing import cast
+
 import pytest
 
+from deniable.config.settings.allowance import Allowance
 from deniable.deploy.produce.input.batches import InputBatches
 from deniable.deploy.produce.input.csv_records import CsvRecords
 from deniable.deploy.produce.input.json_lines import json_records
@@ -16,6 +20,7 @@ from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.producers.opening.double import ProducerDouble
 from deniable.producers.responders.validation import texts
 from deniable.protocol.notation import is_value
 from tests.support.deploy.input_fakes import Pieces
@@ -66,6 +71,21 @@ def read_from(layout: str, data: bytes, collection: Collection) -> list[str]:
     feed = InputBatches(layout, "level", None, value_reader(collection))
     (batch,) = feed.batches(Pieces([data]), Place())
     return texts("values", batch.values)
+
+
+@pytest.mark.parametrize("written", ["True", "01", "1.0", "true", "1"])
+def test_notation_that_two_listed_values_share_means_the_same_wherever_it_comes_from(written: str) -> None:
+    """Neither of the two, unless it is one of them: in files, programs and their tests."""
+    collection = Collection("a", KRR.from_epsilon(4, 14.0), values=("1", "true", "x"), other=True)
+    csv = read_from("csv", f"level,b\n{written},\n".encode(), collection)
+    json = read_from("jsonl", b'{"level": "%b"}\n' % written.encode(), collection)
+    double = ProducerDouble([Allowance(collection, None)])
+    for _ in range(9):  # nearly all reports are true: 1 of 400,000 is not
+        double.report("a", written, None)
+    reports = [report for pack in double.packs for report in cast("list[str]", pack["reports"])]
+    meant = written if written in collection.values else "(other)"
+    assert csv == json == [written]
+    assert Counter(reports).most_common(1) == [(meant, 9)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 from deniable.deploy.produce.unknown.unknown_reports import MostlyUnlistedError, UnknownReports
 from deniable.estimators.collection import Collection
+from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.krr import KRR
 from tests.support.messages import PinMessages
 
@@ -62,6 +63,27 @@ def test_nothing_is_decided_unless_asked() -> None:
     assert reports_of().is_deciding
 
 
+ANY = Collection("word", LocalHash.from_epsilon(2.0))
+SILENT = Collection("plan", KRR.from_epsilon(3, 2.0), values=("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("collection", "is_deciding", "is_strict", "is_said"),
+    [
+        (SILENT, True, False, True),
+        (SILENT, True, True, False),
+        (SILENT, False, False, False),
+        (ANY, True, True, True),  # --strict knows no text that is wrong
+        (LISTED, True, False, False),
+    ],
+)
+def test_an_unattended_run_says_that_its_reports_cannot_show_a_wrong_column(
+    collection: Collection, is_deciding: bool, is_strict: bool, is_said: bool
+) -> None:
+    """Whatever the input holds: nothing was read yet."""
+    assert bool(reports_of(collection, is_deciding=is_deciding).notice(is_strict=is_strict)) == is_said
+
+
 def test_messages(pin_messages: PinMessages) -> None:
     def stopped(*options: str) -> None:
         found = UnknownReports(LISTED, options, has_clients=True, is_deciding=True)
@@ -72,5 +94,7 @@ def test_messages(pin_messages: PinMessages) -> None:
         {
             "one field": lambda: stopped("--field plan"),
             "two fields": lambda: stopped("--field plan", "--second-field country"),
+            "reports that cannot show it": lambda: reports_of(SILENT).notice(is_strict=False),
+            "any text": lambda: reports_of(ANY).notice(is_strict=False),
         }
     )

@@ -31,7 +31,7 @@ BLOOM = Collection("site", Rappor.from_probabilities(128, 2, 8, 0.25, 0.35, 0.65
         (LISTED, ["free", "team", "Free", ""], 2),
         (NUMBERS, [0, 99, 100, -1, 10**30], 3),
         (HOT, [["a"], ["a", "b"], ["a", "c"], []], 1),
-        (BLOOM, ["anything"], 0),
+        (BLOOM, ["anything", "", None], 2),
         (ROUTE, [("AA", "JFK"), ("AA", "x"), ("x", "JFK"), ("(other)", "JFK")], 3),
     ],
 )
@@ -99,11 +99,14 @@ def test_messages(capsys: pytest.CaptureFixture[str], pin_messages: PinMessages)
             "one field of a pair, strictly": lambda: note(ROUTE, [("x", "JFK")], True),
             "both fields of a pair, strictly": lambda: note(ROUTE, [("x", "y")], True),
             "most values": lambda: note(LISTED, ["x", "y"], False),
+            "most texts are missing": lambda: note(BLOOM, [None, None, "x"], False),
+            "most texts are missing, strictly": lambda: note(BLOOM, [None, None], True),
         }
     )
 
 
-def test_nothing_is_said_where_any_text_is_a_value() -> None:
+def test_only_missing_values_are_said_where_any_text_is_a_value() -> None:
+    """As of a field that no JSON line has."""
     shown = UnknownValues(BLOOM, "site", is_shown=True, is_strict=True)
     shown.note(["anything"])
-    assert shown.summary() is None
+    assert shown.summary() == "values that are missing or empty for site: none"
