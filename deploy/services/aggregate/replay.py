@@ -1,5 +1,6 @@
 """`deniable replay`."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,8 @@ from deniable.deploy.cluster.deployment import deployment_of
 from deniable.deploy.services.aggregate.replay_uploads import replay_uploads
 from deniable.protocol.words import number_of
 from deniable.relay.keys import RelayKeys
+
+PROGRESS_SECONDS = 10.0
 
 
 @click.command()
@@ -80,10 +83,24 @@ def replay(
     if is_loss_accepted:
         _accept_loss(deployment)
         return 0
+    progress = _Progress()
     if is_rebuild:
+        progress("recounting the log into the ledgers that are lost")
         _rebuild(deployment)
-    lost = 0 if keys is None else replay_uploads(deployment, keys, wait)
-    return _compare(run_until_signalled(recount(deployment, wait)), lost)
+    lost = 0 if keys is None else replay_uploads(deployment, keys, wait, progress)
+    return _compare(run_until_signalled(recount(deployment, wait, progress)), lost)
+
+
+class _Progress:
+    """Prints what the command does on stderr: the first step at once, then the present one every 10 s."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def __call__(self, step: str) -> None:
+        if (now := time.monotonic()) >= self._due:
+            click.echo(f"{step} …", err=True)
+            self._due = now + PROGRESS_SECONDS
 
 
 def _keys(loaded: Configuration) -> RelayKeys:
@@ -137,7 +154,9 @@ def _compare(found: Comparison, lost: int = 0) -> int:
     if found.foreign:
         foreign = number_of(found.foreign, "record")
         click.echo(f"skipped {foreign} of the estimates topic, not of this version", err=True)
-    nothing = "each window lacks deleted records (retention_seconds), or all its packs were rejected"
+    nothing = (
+        "no report has come yet, all were rejected, or each window lacks deleted records (retention_seconds)"
+    )
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows
