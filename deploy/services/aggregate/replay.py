@@ -12,6 +12,7 @@ from deniable.aggregator.maintenance.ledger_changes import accept_loss
 from deniable.aggregator.maintenance.rebuild import Rebuilt, rebuild
 from deniable.aggregator.maintenance.replay import Comparison, ReplayError
 from deniable.aggregator.maintenance.replay import replay as recount
+from deniable.cluster.connection.start_log import SAY_SECONDS
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.checks import require_readable
 from deniable.config.file import Configuration, WrongUseError, load
@@ -23,8 +24,6 @@ from deniable.deploy.cluster.deployment import deployment_of
 from deniable.deploy.services.aggregate.replay_uploads import replay_uploads
 from deniable.protocol.words import number_of
 from deniable.relay.keys import RelayKeys
-
-PROGRESS_SECONDS = 10.0
 
 
 @click.command()
@@ -100,7 +99,7 @@ class _Progress:
     def __call__(self, step: str) -> None:
         if (now := time.monotonic()) >= self._due:
             click.echo(f"{step} …", err=True)
-            self._due = now + PROGRESS_SECONDS
+            self._due = now + SAY_SECONDS
 
 
 def _keys(loaded: Configuration) -> RelayKeys:

@@ -5,7 +5,8 @@ from click.testing import CliRunner
 
 from deniable.aggregator.estimation.merged_counts import MergedCounts
 from deniable.aggregator.maintenance.replay import Comparison
-from deniable.deploy.services.aggregate.replay import PROGRESS_SECONDS, _compare, _Progress, replay
+from deniable.cluster.connection.start_log import SAY_SECONDS
+from deniable.deploy.services.aggregate.replay import _compare, _Progress, replay
 from tests.support.messages import PinMessages
 
 
@@ -38,6 +39,6 @@ def test_first_step_is_printed_at_once_and_then_the_present_one_in_turn(
     for step in range(5):
         monkeypatch.setattr("time.monotonic", lambda now=now: now)
         progress(f"step {step}")
-        now += PROGRESS_SECONDS / 2
+        now += SAY_SECONDS / 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "step 0 …\nstep 2 …\nstep 4 …\n")
