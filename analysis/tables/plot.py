@@ -4,7 +4,7 @@ Rule: a bar is one row of the table, with the interval of that row; nothing is s
 """
 
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def plot_shares(
         _draw_bars(axes, table, bars)
     if log and not (is_number and len(starts) == 1):
         (axes.set_yscale if len(starts) > 1 else axes.set_xscale)("log")
-    shown = [about.get("collection") or "", *names, _period(table)]
+    shown = [about.get("collection") or "", *names, _period(table, about)]
     axes.set_title("\n".join(dict.fromkeys(filter(None, shown))), fontsize="medium")
     return axes
 
@@ -147,7 +147,10 @@ def _draw_lines(axes: Any, table: Any, newest: Any, top: int, *, is_number: bool
         gaps = np.flatnonzero(np.diff(times) > length) + 1
         middle, *ends = (np.insert(each[rows], gaps, np.nan) for each in (share, below, above))
         times = np.insert(times, gaps, times[gaps])
-        lines.append(axes.errorbar(times, middle, ends, marker="o", markersize=3, elinewidth=1))
+        line = axes.errorbar(times, middle, ends, marker="o", markersize=3, elinewidth=1)
+        for interval in line.lines[2]:
+            interval.set_alpha(0.5)
+        lines.append(line)
     names = [_name(value) for value in values[leading].tolist()]
     if is_number:
         upper = _upper_edges(table)
@@ -183,8 +186,11 @@ def _rest(drawn: int, number: int) -> str:
     return f", the largest {drawn} of {number:,}" if drawn < number else ""
 
 
-def _period(table: Any) -> str:
-    if "window_start" not in table.column_names:
+def _period(table: Any, about: Mapping[str, Any]) -> str:
+    if "window_start" in table.column_names:
+        start, end = min(table["window_start"].to_pylist()), max(table["window_end"].to_pylist())
+    elif coverage := about.get("coverage"):
+        start, end = (datetime.fromtimestamp(coverage[name], UTC) for name in ("from", "to"))
+    else:
         return ""
-    start, end = min(table["window_start"].to_pylist()), max(table["window_end"].to_pylist())
     return f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"

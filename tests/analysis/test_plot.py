@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 
 import numpy as np
 import pytest
@@ -142,6 +143,7 @@ def test_a_number_has_its_rows_on_its_axis_and_a_density_beside():
     axes = table.plot(log=True)
     assert [bar.get_x() for bar in axes.patches] == [float(value) for value in table["value"].to_pylist()]
     assert (axes.get_xlim()[1], axes.get_xscale()) == (120, "symlog")
+    assert re.fullmatch("ages\n2026-01-01 00:00 to 2026-01-01 .* UTC", axes.get_title())
     density = table.density()
     assert density.column_names == ["lower", "upper", "share"]
     shares = density["share"].to_numpy().reshape(len(table), -1).sum(axis=1)
