@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -51,12 +52,19 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.deploy.doctors import FILE
 from tests.support.deploy.estimates import record
+from tests.support.paths import REPOSITORY
 
 
 def shown(estimate: EstimateRecord, rows: int = 10, old_since: int | None = None) -> list[str]:
     output = io.StringIO()
     Console(file=output, width=100).print(table_of(estimate, rows, old_since))
     return output.getvalue().splitlines()
+
+
+def test_readme_shows_the_columns_of_the_table() -> None:
+    (shown,) = re.findall("^ *┃ (value .*) ┃$", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    columns = [column.header for column in table_of(record(["AA"], [0.9]), 1).columns]
+    assert re.split(" +┃ +", shown) == columns
 
 
 def test_the_table_is_ordered_by_frequency_with_intervals() -> None:
