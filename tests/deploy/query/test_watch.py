@@ -222,6 +222,23 @@ def test_a_number_fits_a_small_terminal() -> None:
     assert len(output.getvalue().splitlines()) == 24
 
 
+@pytest.mark.parametrize(("width", "has_both"), [(60, False), (73, False), (74, True)])
+def test_a_narrow_terminal_wraps_no_figure(width: int, has_both: bool) -> None:
+    """It shows one interval in place of two that are cut off."""
+    bounds = {"low": [0.68] * 4, "high": [0.7] * 4, "low_all": [0.67] * 4, "high_all": [0.71] * 4}
+    edges = ["0", "62.5", "125", "187.5"]
+    figures = msgspec.structs.replace(
+        record(edges, [0.25] * 4, mean=NumberMean(1.0, 0.5, 0.0, 2.0)), **bounds
+    )
+    wave = SquareWave.from_epsilon(0.0, 250.0, 256, 4.0)
+    output = io.StringIO()
+    Console(file=output, width=width).print(_shown(figures, Collection("delay", wave), 20, None, width))
+    text = output.getvalue()
+    assert ("95 % for all" in text, "67.00% – 71.00%" in text) == (has_both, has_both)
+    assert len(text.splitlines()) == 2 + 3 + 2 + 4 + 1
+    assert "…" not in text.replace("187.5 to …", "")
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
