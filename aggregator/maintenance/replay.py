@@ -4,7 +4,7 @@ Workers may continue meanwhile: stored counts are compared with the recount at t
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -64,18 +64,30 @@ class Comparison:
     final_counts: int
 
 
-async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> Comparison:
+async def replay(
+    deployment: Deployment,
+    wait_seconds: float = WAIT_SECONDS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Comparison:
     """Wait until the workers have counted the current log, then recount and compare.
+
+    Parameters
+    ----------
+    deployment : whose log and counts.
+    wait_seconds : for the workers.
+    tell : called with the present step, several times a second while it waits.
 
     Raises
     ------
     ReplayError if they do not finish in time, or records were lost; LedgerRefusedError if `state` belongs to
     another log.
     """
+    tell(f"waiting until workers have counted the log, {wait_seconds:.0f} s at most")
     sources = range(deployment.topics.partitions)
     for source in sources:
         await _check_reachable(deployment, source)
-    await _wait_until_counted(deployment, wait_seconds)
+    await _wait_until_counted(deployment, wait_seconds, tell)
+    tell("reading what the workers stored")
     finals, foreign = await _final_estimates(deployment)
     claims = [claim for home in sources for claim in await _published_claims(deployment, home)]
     windows = await final_counts(deployment, claims, finals)
@@ -84,6 +96,7 @@ async def replay(deployment: Deployment, wait_seconds: float = WAIT_SECONDS) -> 
     apart = records = whole_from = 0
     merged = MergedCounts()
     for source in sources:
+        tell(f"recounting partition {source}, the last one is {sources[-1]}")
         mine = [claim for claim in (ledgers[source], *claims) if claim.source == source]
         recounted = await _recounted(deployment, ledgers[source], {claim.position for claim in mine})
         alive = recounted.at[ledgers[source].position]
@@ -132,11 +145,13 @@ async def _lost(deployment: Deployment, source: int) -> RecordsLostError | None:
     return None if start <= position else RecordsLostError(source, position, start)
 
 
-async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> None:
+async def _wait_until_counted(
+    deployment: Deployment, wait_seconds: float, tell: Callable[[str], None]
+) -> None:
     try:
         async with asyncio.timeout(wait_seconds):
             for source in range(deployment.topics.partitions):
-                await _wait_until_at(deployment, source, await _end_of_packs(deployment, source))
+                await _wait_until_at(deployment, source, await _end_of_packs(deployment, source), tell)
     except TimeoutError:
         position = progress_in(await ledger_rows(deployment, source)).position
         raise ReplayError(
@@ -145,18 +160,26 @@ async def _wait_until_counted(deployment: Deployment, wait_seconds: float) -> No
         ) from None
 
 
-async def _wait_until_at(deployment: Deployment, source: int, offset: int) -> None:
-    progress = row_keys.encode_key(row_keys.SingleKey.PROGRESS)
+async def _wait_until_at(
+    deployment: Deployment, source: int, offset: int, tell: Callable[[str], None]
+) -> None:
+    progress, position = row_keys.encode_key(row_keys.SingleKey.PROGRESS), 0
     async with RowReader(deployment.cluster, deployment.topics.state, source) as reader:
-        async for record in reader.until(lambda r: r.key == progress and _is_at(r.value, offset)):
-            del record
+        while True:
+            for record in await reader.poll():
+                if record.key != progress or (found := _position(record.value)) is None:
+                    continue
+                position = found
+                if position >= offset:
+                    return
+            tell(f"waiting for workers: partition {source} is counted up to offset {position} of {offset}")
 
 
-def _is_at(progress: bytes | None, offset: int) -> bool:
-    """Whether this row of progress has reached an offset; one of a newer version may be superseded."""
+def _position(progress: bytes | None) -> int | None:
+    """Position in a row of progress; None if deleted, or of a newer version: it may be superseded."""
     with suppress(row_values.RowError):
-        return progress is not None and row_values.decode_progress(progress).position >= offset
-    return False
+        return None if progress is None else row_values.decode_progress(progress).position
+    return None
 
 
 async def _end_of_packs(deployment: Deployment, source: int) -> int:

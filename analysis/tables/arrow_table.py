@@ -49,9 +49,9 @@ class ArrowTable:
         """
         return needed("polars", "to_polars", "pip install polars").from_arrow(self.arrow)
 
-    def plot(self, *, log: bool = False, axes: Any = None) -> Any:
+    def plot(self, *, log: bool = False, top: int | None = None, axes: Any = None) -> Any:
         """Draw shares with their 95 % intervals; see `plot_shares` for parameters, result and errors."""
-        return plot_shares(self.arrow, self.about, log=log, axes=axes)
+        return plot_shares(self.arrow, self.about, log=log, top=top, axes=axes)
 
     def density(self) -> "ArrowTable":
         """Return the smooth density of a roll-up of a number: `lower`, `upper`, `share` of each fine step.

@@ -49,6 +49,8 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import longest_of, utf_8
 from deniable.protocol.words import number_of
 
 TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)
+WIDE_COLUMNS = 74  # of a terminal that has room for two intervals beside a name of 13 characters
+NARROW_CELLS = 4  # of a row without the interval for all
 FIGURE_LINES = 10  # of a number's mean and quantiles, and the border below them, but for (other)
 CAPTION = 4  # lines about a pair's fields or an incomplete list, wrapped at the width of the table
 LOOK_SECONDS = 1.0
@@ -117,7 +119,8 @@ def print_newest(configuration: Configuration, collection: Collection) -> None:
         _print_line(record)
         return
     since = latest.stale([collection], time.time()).get(collection.name)
-    Console().print(_shown(record, collection, len(record.values) + FIGURE_LINES, since))
+    console = Console()
+    console.print(_shown(record, collection, len(record.values) + FIGURE_LINES, since, console.width))
 
 
 async def watch_collection(configuration: Configuration, collection: Collection) -> None:
@@ -134,7 +137,8 @@ async def watch_collection(configuration: Configuration, collection: Collection)
             if record := latest.newest.get(collection.name):
                 since = latest.stale([collection], time.time()).get(collection.name)
                 caption = CAPTION if caption_of(record) else 0
-                table = _shown(record, collection, max(1, console.height - TABLE_FRAME - caption), since)
+                rows = max(1, console.height - TABLE_FRAME - caption)
+                table = _shown(record, collection, rows, since, console.width)
                 live.update(Group(table, Text(str(outage))) if outage.cause else table, refresh=True)
 
         live.update(f"waiting for the first estimate of {collection.name} …", refresh=True)
@@ -142,10 +146,16 @@ async def watch_collection(configuration: Configuration, collection: Collection)
         await asyncio.gather(following, _refresh(show))
 
 
-def _shown(record: EstimateRecord, collection: Collection, rows: int, old_since: int | None) -> Table:
+def _shown(
+    record: EstimateRecord,
+    collection: Collection,
+    rows: int,
+    old_since: int | None,
+    width: int = WIDE_COLUMNS,
+) -> Table:
     if record.mean:
-        return number_table_of(record, max(1, rows - FIGURE_LINES), old_since)
-    table = table_of(record, rows, old_since, longest_of(collection.mechanism))
+        return number_table_of(record, max(1, rows - FIGURE_LINES), old_since, width)
+    table = table_of(record, rows, old_since, longest_of(collection.mechanism), width)
     if not record.values:
         table.caption, table.caption_justify = without_values(collection), "left"
     return table
@@ -178,7 +188,11 @@ def _print_line(record: EstimateRecord) -> None:
 
 
 def table_of(
-    record: EstimateRecord, rows: int, old_since: int | None = None, longest: int | None = None
+    record: EstimateRecord,
+    rows: int,
+    old_since: int | None = None,
+    longest: int | None = None,
+    width: int = WIDE_COLUMNS,
 ) -> Table:
     """Build a table of the `rows` most frequent values with 95 % intervals; insignificant values are dim.
 
@@ -191,11 +205,10 @@ def table_of(
     rows : number of values to show.
     old_since : when the next estimate was due, unix seconds; None if it is not due yet.
     longest : bytes at which texts are cut, see `longest_of`: longer ones are marked with `...`.
+    width : columns of the terminal; below WIDE_COLUMNS the intervals "for all" are left out.
     """
     table = _titled(record, old_since)
-    table.add_column("value")
-    for name in ("share", "95 % interval", "95 % for all", "reports"):
-        table.add_column(name, justify="right")
+    _add_columns(table, "value", "share", width)
     places = _largest(record, rows)
     names, _ = name_column(record.values, places)
     marked = {place: name + _marks(record, place, longest) for place, name in names.items()}
@@ -203,7 +216,7 @@ def table_of(
     if record.other is not None:
         low, high = record.other.low, record.other.high
         ends = "unknown" if low is None or high is None else f"{low:.2%} – {high:.2%}"
-        table.add_row("(other)", f"{record.other.frequency:.2%}", ends, "", "", style="italic")
+        table.add_row("(other)", f"{record.other.frequency:.2%}", ends, style="italic")
     if caption := caption_of(record):
         table.caption, table.caption_justify = escape(caption), "left"
     return table
@@ -214,6 +227,12 @@ def _largest(record: EstimateRecord, rows: int) -> list[int]:
     return places
 
 
+def _add_columns(table: Table, name: str, figure: str, width: int) -> None:
+    table.add_column(name)
+    for each in (figure, "95 % interval", *(["95 % for all"] if width >= WIDE_COLUMNS else []), "reports"):
+        table.add_column(each, justify="right")
+
+
 def _add_shares(table: Table, record: EstimateRecord, names: Mapping[int, str]) -> None:
     """Add a row for each place that is named, and one that counts the others."""
     for i, name in names.items():
@@ -221,12 +240,12 @@ def _add_shares(table: Table, record: EstimateRecord, names: Mapping[int, str]) 
             escape(name),
             f"{record.frequency[i]:.2%}",
             _interval(record, i),
-            f"{record.low_all[i]:.2%} – {record.high_all[i]:.2%}" if record.low_all else "",
+            *([_interval_for_all(record, i)] if len(table.columns) > NARROW_CELLS else []),
             f"{record.count[i]:,.0f}",
             style="" if record.significant[i] else "dim",
         )
     if more := len(record.values) - len(names) + record.omitted:
-        table.add_row(f"… {more} more", "", "", "", "")
+        table.add_row(f"… {more} more")
 
 
 def caption_of(record: EstimateRecord) -> str:
@@ -274,15 +293,19 @@ def _interval(record: EstimateRecord, place: int) -> str:
     return f"{record.low[place]:.2%} – {record.high[place]:.2%}"
 
 
-def number_table_of(record: EstimateRecord, rows: int, old_since: int | None = None) -> Table:
+def _interval_for_all(record: EstimateRecord, place: int) -> str:
+    return f"{record.low_all[place]:.2%} – {record.high_all[place]:.2%}" if record.low_all else ""
+
+
+def number_table_of(
+    record: EstimateRecord, rows: int, old_since: int | None = None, width: int = WIDE_COLUMNS
+) -> Table:
     """Build a table of the mean and the quantiles of a number, then of its rows, each with its interval.
 
     Where there are more than `rows`, those of the largest shares stay; see `table_of`.
     """
     table = _titled(record, old_since)
-    table.add_column("figure")
-    for name in ("estimate", "95 % interval", "95 % for all", "reports"):
-        table.add_column(name, justify="right")
+    _add_columns(table, "figure", "estimate", width)
     figures: dict[str, NumberMean | NumberQuantile] = {"mean": record.mean} if record.mean else {}
     figures |= {f"quantile {each.level:g}": each for each in record.quantiles}
     for name, figure in figures.items():

@@ -74,7 +74,8 @@ def dev(config: Path, data_dir: Path | None, web_port: int, edge_port: int, fres
 
     The broker listens where the collection file says, 127.0.0.1:9092 by default, so all other commands work
     beside it. Its data stay for the next run. After an edit of the file, start it again: it ends collections
-    that are gone or defined differently, and says so. Elsewhere that takes deniable retire.
+    that are gone or defined differently, and says so. Elsewhere that takes deniable retire, and workers,
+    relays and edges take up an edit on SIGHUP, or with --reload-changes.
 
     Example: deniable dev
     """

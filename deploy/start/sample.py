@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 COLLECTION_FILE = """\
 # What your application asks, at which cost of privacy. `deniable check` explains this file.
-# An edit takes effect when producers and workers are started again.
+# An edit takes effect when producers and workers are started again; workers can also take it up on SIGHUP.
 
 collections:
   - name: plan                      # how many users are on which plan?

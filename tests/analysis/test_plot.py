@@ -1,6 +1,8 @@
 """Plots: labelled axes, and a bar with its interval for each row."""
 
+import itertools
 import os
+import re
 
 import numpy as np
 import pytest
@@ -61,6 +63,66 @@ def test_a_window_is_bars_with_their_intervals(tmp_path):
     assert axes.get_title().startswith("fruit")
 
 
+def values_of(number, start=T0, **fields):
+    """A window of so many values, whose shares fall."""
+    columns = {name: [1 / (place + 2) for place in range(number)] for name in ("frequency", "low", "high")}
+    columns |= {"std_error": [0.01] * number, "count": [1.0] * number, "significant": [True] * number}
+    columns |= {"values": [f"value {place}" for place in range(number)]} | fields
+    return changed(FINAL, window_start=start, window_end=start + 10, **columns)
+
+
+def labels_of(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_of_many_values_the_largest_are_drawn_apart_and_the_rest_is_said(tmp_path):
+    table = read(tmp_path, values_of(60))
+    axes = table.plot()
+    axes.figure.canvas.draw()
+    boxes = sorted((label.get_window_extent() for label in axes.get_yticklabels()), key=lambda box: box.y0)
+    assert all(lower.y1 <= upper.y0 for lower, upper in itertools.pairwise(boxes))
+    assert labels_of(axes) == [f"value {place}" for place in range(20)]
+    assert axes.get_ylabel() == "value, the largest 20 of 60"
+    assert len(table.plot(top=60).patches) == 60
+    assert len(table.plot(log=True, top=3).patches) == 3
+
+
+def test_legend_is_beside_the_data_and_says_the_rest(tmp_path):
+    axes = read(tmp_path, *(values_of(60, T0 + 10 * window) for window in range(40))).plot()
+    axes.figure.canvas.draw()
+    legend = axes.get_legend()
+    assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+    assert legend.get_window_extent().x1 <= axes.figure.bbox.x1
+    assert legend.get_title().get_text() == "value, the largest 6 of 60"
+
+
+def test_names_are_drawn_as_they_are(tmp_path):
+    """None is a formula, hidden or joined with an equal one, and each is short and visible."""
+    names = ["a$\\foo$b", "_hidden", "", "tab\t", "(other)", "(other)", "x" * 99]
+    drawn = ["a$\\foo$b", "_hidden", '""', "tab\\t", "(other)", "(other)", f"{'x' * 31}…"]
+    axes = read(tmp_path, values_of(7, values=names)).plot()
+    axes.figure.canvas.draw()
+    assert labels_of(axes) == drawn
+    assert len(axes.patches) == 7
+    apart = [names[:4] + [f"last {place}" for place in range(3)]] * 2
+    axes = read(tmp_path, *(values_of(7, T0 + 10 * at, values=each) for at, each in enumerate(apart))).plot()
+    axes.figure.canvas.draw()
+    assert [text.get_text() for text in axes.get_legend().get_texts()][:4] == drawn[:4]
+
+
+def test_rows_of_a_number_are_named_by_both_edges(tmp_path):
+    """Several windows have them in the legend."""
+    rows = [values_of(4, T0 + at, values=["0", "1", "2.5", "10"], mechanism="number") for at in (0, 10)]
+    axes = read(tmp_path, *rows).plot(top=3)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["[0, 1)", "[1, 2.5)", "[2.5, 10)"]
+
+
+@pytest.mark.parametrize("top", [0, -1, 2.0, True])
+def test_top_is_a_number_of_rows(tmp_path, top):
+    with pytest.raises(WrongArgumentError, match="top must be an integer of at least 1"):
+        read(tmp_path, FINAL).plot(top=top)
+
+
 def test_several_windows_are_lines_over_time(tmp_path):
     later = changed(FINAL, window_start=T0 + 10, window_end=T0 + 20)
     axes = read(tmp_path, FINAL, later).plot(log=True)
@@ -81,6 +143,7 @@ def test_a_number_has_its_rows_on_its_axis_and_a_density_beside():
     axes = table.plot(log=True)
     assert [bar.get_x() for bar in axes.patches] == [float(value) for value in table["value"].to_pylist()]
     assert (axes.get_xlim()[1], axes.get_xscale()) == (120, "symlog")
+    assert re.fullmatch("ages\n2026-01-01 00:00 to 2026-01-01 .* UTC", axes.get_title())
     density = table.density()
     assert density.column_names == ["lower", "upper", "share"]
     shares = density["share"].to_numpy().reshape(len(table), -1).sum(axis=1)

@@ -96,6 +96,41 @@ def test_values_reach_what_they_name(tmp_path: Path) -> None:
     assert "kafka.topic_prefix" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("minWorkers=5", "minWorkers must be at most kafka.partitions of the collection file (4), got 5"),
+        ("minWorkers=-1", "/minWorkers"),
+        ("image=own image", "/image"),
+        ("step=null", "'step'"),
+        ("collectionFile=deniable.yaml", "--set-file collectionFile=deniable.yaml"),
+        ("collectionFile=kafka: 7", "kafka of the collection file must be a section, got 7"),
+    ],
+)
+def test_values_that_fit_nothing_are_refused_by_name(value: str, named: str) -> None:
+    refused = template("step=aggregator", value)
+    assert refused.returncode == 1
+    assert named in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("stated", "got"), [("", "null"), ("partitions: many", '"many"'), ("partitions: 0", "0")]
+)
+def test_number_of_partitions_is_never_left_to_strimzi(tmp_path: Path, stated: str, got: str) -> None:
+    """It must not change later, and a topic without it would get another one than workers expect."""
+    file = tmp_path / "deniable.yaml"
+    text = (FOLDER / "overlays" / "small" / "settings" / "deniable.yaml").read_text()
+    file.write_text(text.replace("partitions: 4", stated))
+    refused = helm(
+        "template", "x", FOLDER, "--kube-version", "1.37.0", "--set-file", f"collectionFile={file}"
+    )
+    assert refused.returncode == 1
+    assert (
+        f"kafka.partitions of the collection file must be an integer of at least 1, got {got}"
+        in refused.stderr
+    )
+
+
 def test_what_a_release_owns_is_safe_to_upgrade_and_uninstall() -> None:
     """Topics outlive it, and the Job is made anew; nothing else has a hook."""
     for document in rendered("step=topics"):

@@ -1,5 +1,6 @@
 """`deniable replay`."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from deniable.aggregator.maintenance.ledger_changes import accept_loss
 from deniable.aggregator.maintenance.rebuild import Rebuilt, rebuild
 from deniable.aggregator.maintenance.replay import Comparison, ReplayError
 from deniable.aggregator.maintenance.replay import replay as recount
+from deniable.cluster.connection.start_log import SAY_SECONDS
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.checks import require_readable
 from deniable.config.file import Configuration, WrongUseError, load
@@ -80,10 +82,24 @@ def replay(
     if is_loss_accepted:
         _accept_loss(deployment)
         return 0
+    progress = _Progress()
     if is_rebuild:
+        progress("recounting the log into the ledgers that are lost")
         _rebuild(deployment)
-    lost = 0 if keys is None else replay_uploads(deployment, keys, wait)
-    return _compare(run_until_signalled(recount(deployment, wait)), lost)
+    lost = 0 if keys is None else replay_uploads(deployment, keys, wait, progress)
+    return _compare(run_until_signalled(recount(deployment, wait, progress)), lost)
+
+
+class _Progress:
+    """Prints what the command does on stderr: the first step at once, then the present one every 10 s."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def __call__(self, step: str) -> None:
+        if (now := time.monotonic()) >= self._due:
+            click.echo(f"{step} …", err=True)
+            self._due = now + SAY_SECONDS
 
 
 def _keys(loaded: Configuration) -> RelayKeys:
@@ -137,7 +153,9 @@ def _compare(found: Comparison, lost: int = 0) -> int:
     if found.foreign:
         foreign = number_of(found.foreign, "record")
         click.echo(f"skipped {foreign} of the estimates topic, not of this version", err=True)
-    nothing = "each window lacks deleted records (retention_seconds), or all its packs were rejected"
+    nothing = (
+        "no report has come yet, all were rejected, or each window lacks deleted records (retention_seconds)"
+    )
     if found.whole_from:
         since = datetime.fromtimestamp(found.whole_from, UTC).isoformat(timespec="seconds")
         left_out = len(found.counts.windows()) - windows

@@ -1,7 +1,7 @@
 """`deniable replay --uploads`: recount `uploads`, and compare with what workers count of it in `reports`."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 import click
@@ -23,16 +23,22 @@ from deniable.relay.keys import RelayKeys
 POLL_SECONDS = 0.5
 
 
-def replay_uploads(deployment: Deployment, keys: RelayKeys, wait_seconds: float) -> int:
+def replay_uploads(
+    deployment: Deployment, keys: RelayKeys, wait_seconds: float, tell: Callable[[str], None]
+) -> int:
     """Recount and compare; print what was found; return the difference, in reports.
+
+    `tell` is called with the present step, several times a second while it waits.
 
     Raises
     ------
     ReplayError if the relays do not finish in time, or nothing can be compared; ControlError with a wrong
     secret.
     """
+    tell(f"waiting until relays have packed the uploads, {wait_seconds:.0f} s at most")
     ends = run_until_signalled(_ends(deployment))
-    positions = _wait_until_relayed(deployment, ends, wait_seconds)
+    positions = _wait_until_relayed(deployment, ends, wait_seconds, tell)
+    tell("recounting the uploads")
     recount = run_until_signalled(_recount(deployment, keys, positions))
     judge = run_until_signalled(_judged(deployment, recount))
     missing = judge.missing()
@@ -54,7 +60,9 @@ async def _ends(deployment: Deployment) -> dict[int, int]:
     return ends
 
 
-def _wait_until_relayed(deployment: Deployment, ends: dict[int, int], wait_seconds: float) -> dict[int, int]:
+def _wait_until_relayed(
+    deployment: Deployment, ends: dict[int, int], wait_seconds: float, tell: Callable[[str], None]
+) -> dict[int, int]:
     """Return the relays' positions once they are at these ends."""
     deadline = time.monotonic() + wait_seconds
     while True:
@@ -62,12 +70,12 @@ def _wait_until_relayed(deployment: Deployment, ends: dict[int, int], wait_secon
         behind = [each for each, end in ends.items() if end and positions.get(each, 0) < end]
         if not behind:
             return positions
+        state = f"partition {behind[0]} is at offset {positions.get(behind[0], 0)} of {ends[behind[0]]}"
         if time.monotonic() > deadline:
-            one = behind[0]
             raise ReplayError(
-                f"uploads are not relayed within {wait_seconds:.0f} s: partition {one} is at offset "
-                f"{positions.get(one, 0)} of {ends[one]}; is a relay running and ready?"
+                f"uploads are not relayed within {wait_seconds:.0f} s: {state}; is a relay running and ready?"
             )
+        tell(f"waiting for relays: {state}")
         time.sleep(POLL_SECONDS)
 
 

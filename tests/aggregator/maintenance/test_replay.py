@@ -1,6 +1,7 @@
 """The recount reports a difference of one in any counter, and reports nothing else."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -214,11 +215,13 @@ class Workers:
             estimate_due(estimator)
             self.log.extend(compose(take(ledger, estimator), TOPICS), T0 * 1000)
 
-    def replay(self, monkeypatch: pytest.MonkeyPatch) -> Comparison:
+    def replay(
+        self, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str], None] = lambda _: None
+    ) -> Comparison:
         for module in (replay_module, partition_reader, ledger_reader):
             monkeypatch.setattr(module, "RowReader", self.log.reader)
         monkeypatch.setattr(window_reader, "records_since", self.log.since)
-        return asyncio.run(replay(DEPLOYMENT, 0.2))
+        return asyncio.run(replay(DEPLOYMENT, 0.2, tell))
 
 
 def workers() -> Workers:
@@ -386,6 +389,22 @@ def test_empty_deployment_has_no_differences(monkeypatch: pytest.MonkeyPatch) ->
 def test_messages(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = workers()
     pin_messages({"workers that are slow": lambda: slow.replay(monkeypatch)})
+
+
+def test_each_step_is_told_also_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    run = workers()
+    with pytest.raises(ReplayError):
+        run.replay(monkeypatch, told.append)
+    assert told[0] == "waiting until workers have counted the log, 0 s at most"
+    ends = [len(run.log.partition(TOPICS.reports, partition)) for partition in range(PARTITIONS)]
+    assert told[-1].endswith(f"partition 0 is counted up to offset 0 of {ends[0]}")
+    run.count()
+    told.clear()
+    run.replay(monkeypatch, told.append)
+    assert [step for step in told if step.startswith("recounting")] == [
+        f"recounting partition {partition}, the last one is 3" for partition in range(PARTITIONS)
+    ]
 
 
 def test_lost_records_are_reported_before_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

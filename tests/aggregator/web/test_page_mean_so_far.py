@@ -21,7 +21,7 @@ from tests.support.aggregator.scene import DELAY, delay_estimates
 from tests.support.aggregator.served import Served, set_clock
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 NUMBERS = COLLECTIONS | {DELAY.fingerprint: DELAY}
 
@@ -64,6 +64,14 @@ def worker(monkeypatch: pytest.MonkeyPatch, answers: list[Joined]) -> Iterator[S
         yield serving
 
 
+def box(element: "Locator") -> Any:
+    return element.bounding_box()
+
+
+def below(upper: "Locator", lower: "Locator") -> bool:
+    return bool(box(upper)["y"] + box(upper)["height"] <= box(lower)["y"])
+
+
 @pytest.mark.all
 @on_desk_and_phone
 def test_mean_is_that_of_the_sequence(
@@ -100,6 +108,10 @@ def test_mean_is_that_of_the_sequence(
             "this one."
         )
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        section = shown.section("delay")
+        assert below(section.locator(".estimate"), part)  # whose summary would look like the table's heading
+        last, chart = (section.locator(f".density {each}").last for each in (".numbers > *", ".framed"))
+        assert box(last)["x"] + box(last)["width"] <= box(chart)["x"] + box(chart)["width"]
         assert violations(shown.page) == []
         shown.keep(f"mean-so-far-{viewport['width']}")
         until(shown.page, "/delay.so_far=day,[0-9]+[/][0-9]+/.test(location.hash)")

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -51,12 +52,19 @@ from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.deploy.doctors import FILE
 from tests.support.deploy.estimates import record
+from tests.support.paths import REPOSITORY
 
 
 def shown(estimate: EstimateRecord, rows: int = 10, old_since: int | None = None) -> list[str]:
     output = io.StringIO()
     Console(file=output, width=100).print(table_of(estimate, rows, old_since))
     return output.getvalue().splitlines()
+
+
+def test_readme_shows_the_columns_of_the_table() -> None:
+    (shown,) = re.findall("^ *┃ (value .*) ┃$", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    columns = [column.header for column in table_of(record(["AA"], [0.9]), 1).columns]
+    assert re.split(" +┃ +", shown) == columns
 
 
 def test_the_table_is_ordered_by_frequency_with_intervals() -> None:
@@ -212,6 +220,23 @@ def test_a_number_fits_a_small_terminal() -> None:
     output = io.StringIO()
     Console(file=output, width=100).print(_shown(figures, Collection("delay", wave), 24 - TABLE_FRAME, 180))
     assert len(output.getvalue().splitlines()) == 24
+
+
+@pytest.mark.parametrize(("width", "has_both"), [(60, False), (73, False), (74, True)])
+def test_a_narrow_terminal_wraps_no_figure(width: int, has_both: bool) -> None:
+    """It shows one interval in place of two that are cut off."""
+    bounds = {"low": [0.68] * 4, "high": [0.7] * 4, "low_all": [0.67] * 4, "high_all": [0.71] * 4}
+    edges = ["0", "62.5", "125", "187.5"]
+    figures = msgspec.structs.replace(
+        record(edges, [0.25] * 4, mean=NumberMean(1.0, 0.5, 0.0, 2.0)), **bounds
+    )
+    wave = SquareWave.from_epsilon(0.0, 250.0, 256, 4.0)
+    output = io.StringIO()
+    Console(file=output, width=width).print(_shown(figures, Collection("delay", wave), 20, None, width))
+    text = output.getvalue()
+    assert ("95 % for all" in text, "67.00% – 71.00%" in text) == (has_both, has_both)
+    assert len(text.splitlines()) == 2 + 3 + 2 + 4 + 1
+    assert "…" not in text.replace("187.5 to …", "")
 
 
 class Terminal(io.StringIO):

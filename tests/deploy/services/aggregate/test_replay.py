@@ -5,7 +5,8 @@ from click.testing import CliRunner
 
 from deniable.aggregator.estimation.merged_counts import MergedCounts
 from deniable.aggregator.maintenance.replay import Comparison
-from deniable.deploy.services.aggregate.replay import _compare, replay
+from deniable.cluster.connection.start_log import SAY_SECONDS
+from deniable.deploy.services.aggregate.replay import _compare, _Progress, replay
 from tests.support.messages import PinMessages
 
 
@@ -28,3 +29,16 @@ def test_wait_that_is_no_length_of_time_is_wrong_usage(seconds: str) -> None:
     ended = CliRunner().invoke(replay, ["--wait", seconds, "--config", "absent.yaml"])
     assert ended.exit_code == 2
     assert "'--wait'" in ended.stderr
+
+
+def test_first_step_is_printed_at_once_and_then_the_present_one_in_turn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wait without a worker lasts a minute, and is not silent."""
+    progress, now = _Progress(), 1000.0
+    for step in range(5):
+        monkeypatch.setattr("time.monotonic", lambda now=now: now)
+        progress(f"step {step}")
+        now += SAY_SECONDS / 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "step 0 …\nstep 2 …\nstep 4 …\n")
