@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from deniable.cluster.credential_files import read_small
 from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin
 from deniable.cluster.logins.tokens import Token, TokenError, Tokens, token_of
@@ -28,7 +30,7 @@ REFUSALS = (
     *("unauthorized_client", "unsupported_grant_type", "invalid_scope"),
 )
 
-_tokens: dict[tuple[int, TokenLogin], Tokens] = {}
+_tokens: dict[tuple[int, bytes], Tokens] = {}
 _one_at_a_time = threading.Lock()
 
 
@@ -56,7 +58,8 @@ def _file_of(login: TokenLogin) -> Path | None:
 def _tokens_of(login: TokenLogin) -> Tokens:
     """Return the tokens of a login, the same ones within a process; a forked one has its own."""
     with _one_at_a_time:
-        return _tokens.setdefault((os.getpid(), login), Tokens(*_source_of(login)))
+        key = os.getpid(), msgspec.json.encode(login, enc_hook=str)
+        return _tokens.setdefault(key, Tokens(*_source_of(login)))
 
 
 def _source_of(login: TokenLogin) -> tuple[str, Callable[[], Token]]:
