@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from deniable.cluster.credential_files import SecurityError, read_small
+from deniable.cluster.credential_files import SecurityError, context_trusting, read_small
 from deniable.cluster.logins.mechanisms import CredentialsError as CredentialsError
 from deniable.cluster.logins.mechanisms import (
     Login,
@@ -155,22 +155,10 @@ class Security:
 
     def new_context(self) -> ssl.SSLContext:
         """Build a context for TLS 1.2 or newer that verifies the broker; SecurityError like `check`."""
-        context = ssl.create_default_context(cadata=self._authorities())
+        context = context_trusting("ca_file", self.ca_file)
         if self.certificate_file is not None and self.key_file is not None:
             self._identify(context, self.certificate_file, self.key_file)
         return context
-
-    def _authorities(self) -> str | None:
-        """Return the PEM of trusted CAs; None for those that the system trusts."""
-        if self.ca_file is None:
-            return None
-        content = read_small("ca_file", self.ca_file)
-        try:
-            text = content.decode("ascii")
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
-        except (UnicodeDecodeError, ssl.SSLError):
-            raise SecurityError(f"ca_file {self.ca_file} must have certificates in PEM") from None
-        return text
 
     def _identify(self, context: ssl.SSLContext, certificate_file: Path, key_file: Path) -> None:
         for name, path in (("certificate_file", certificate_file), ("key_file", key_file)):

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from deniable.cluster.credential_files import read_small
+from deniable.cluster.credential_files import context_trusting, read_small
 from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin
 from deniable.cluster.logins.tokens import Token, TokenError, Tokens, token_of
 
@@ -29,6 +29,10 @@ REFUSALS = (
     *("invalid_client", "invalid_request", "invalid_grant"),
     *("unauthorized_client", "unsupported_grant_type", "invalid_scope"),
 )
+
+#: Of certificates, by OpenSSL's code: for another host, for another IP address, expired.
+_REMEDIES = dict.fromkeys((62, 64), "name an address for which it is issued") | {10: "renew it, or its CA's"}
+_TRUST = "set token_ca_file of kafka.security to the certificate of the CA that signed it"
 
 _tokens: dict[tuple[int, bytes], Tokens] = {}
 _one_at_a_time = threading.Lock()
@@ -152,14 +156,7 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
         urllib.parse.urlencode(form).encode(),
         {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}", "Accept": "application/json"},
     )
-    try:
-        context = ssl.create_default_context(cadata=_authorities(login.token_ca_file))
-    except (ssl.SSLError, ValueError):
-        raise TokenError(
-            f"token_ca_file {login.token_ca_file} has no certificate in PEM",
-            "name a file with the authorities that signed the endpoint's",
-            True,
-        ) from None
+    context = context_trusting("token_ca_file", login.token_ca_file)
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects)
     deadline = time.monotonic() + ANSWER_SECONDS
     try:
@@ -168,22 +165,26 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
     except urllib.error.HTTPError as error:
         with error:
             raise _refusal(shown, error) from None
+    except TokenError:
+        raise
     except (OSError, http.client.HTTPException) as error:
-        if isinstance(error, TokenError):
-            raise
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        if isinstance(reason, TimeoutError):
-            raise TokenError(
-                f"{shown} has not answered within {ANSWER_SECONDS:g} s", "check its load"
-            ) from None
-        said = (
-            getattr(reason, "verify_message", None)
-            or getattr(reason, "strerror", None)
-            or type(reason).__name__
-        )
-        raise TokenError(
-            f"{shown} cannot be reached: {said}", "check that it runs, and token_ca_file"
-        ) from None
+        raise _failure(shown, error.reason if isinstance(error, urllib.error.URLError) else error) from None
+
+
+def _failure(shown: str, reason: object) -> TokenError:
+    """Say why there was no answer; of TLS, too, where waiting does not help."""
+    match reason:
+        case TimeoutError():
+            return TokenError(f"{shown} has not answered within {ANSWER_SECONDS:g} s", "check its load")
+        case ssl.SSLCertVerificationError():
+            said = f"its certificate is not trusted: {reason.verify_message.rstrip('.')}"
+            return TokenError(f"{shown}: {said}", _REMEDIES.get(reason.verify_code, _TRUST), True)
+        case ssl.SSLError():
+            return TokenError(
+                f"{shown}: TLS failed: {reason.reason}", "check that its port is of https", True
+            )
+    said = getattr(reason, "strerror", None) or type(reason).__name__
+    return TokenError(f"{shown} cannot be reached: {said}", "check that it runs, and the address")
 
 
 def _limited(response: Any, deadline: float, shown: str) -> bytes:
@@ -220,10 +221,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_arguments: Any, **_keywords: Any) -> None:
         return None
-
-
-def _authorities(file: Path | None) -> str | None:
-    return None if file is None else read_small("token_ca_file", file).decode("ascii", "replace")
 
 
 def _checked(shown: str, text: object) -> str:

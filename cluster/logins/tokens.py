@@ -42,6 +42,11 @@ class TokenError(DeniableError, OSError):
         self.message, self.remedy, self.is_answer = message, remedy, is_answer
 
 
+def of_security(error: SecurityError) -> TokenError:
+    """Return the error of a source whose file cannot be used."""
+    return TokenError(str(error), "mend the file", is_answer=True)
+
+
 class Token(NamedTuple):
     """A token and when it expires, unix seconds; None: it does not say."""
 
@@ -174,7 +179,7 @@ class Tokens:
 
     def _note(self, error: TokenError | SecurityError) -> None:
         if isinstance(error, SecurityError):
-            error = TokenError(str(error), "mend the file", is_answer=True)
+            error = of_security(error)
         with self._changed:
             self._failure = error
             if self._failed_at is None and self._token is not None and self._token.is_valid():
