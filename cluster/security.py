@@ -130,11 +130,7 @@ class Security:
     def check(self) -> None:
         """Read all files, and run a command for a secret; SecurityError if one cannot be used."""
         self.new_context()
-        login = self.login
-        if isinstance(login, PasswordLogin):
-            login.current_password()
-        elif isinstance(login, OAuthLogin) and login.token_endpoint is not None:
-            login.secret()
+        self._login.check()
 
     def client_settings(self) -> dict[str, Any]:
         """Return keywords for both kafka-python and aiokafka; SecurityError if a file cannot be used."""

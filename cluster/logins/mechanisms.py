@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from deniable.cluster.credential_files import context_trusting, read_small
 from deniable.cluster.logins.secret_sources import current_secret
 from deniable.cluster.loopback import is_loopback
 from deniable.estimators.errors import DeniableError
@@ -30,6 +31,9 @@ class CredentialsError(DeniableError, ValueError):
 
 class _Login(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="mechanism"):
     """What all logins share."""
+
+    def check(self) -> None:
+        """Read its files, and run a command for its secret; SecurityError if one cannot be used."""
 
 
 class TlsLogin(_Login, frozen=True, tag="TLS"):
@@ -72,6 +76,10 @@ class PasswordLogin(_Login, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
+
+    def check(self) -> None:
+        """Read the password, by a command, too; SecurityError."""
+        self.current_password()
 
     def current_password(self) -> str:
         """Return the present password; SecurityError if its source cannot be used."""
@@ -147,6 +155,14 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
 
     def __repr__(self) -> str:
         return "OAuthLogin(…)"
+
+    def check(self) -> None:
+        """Read the client's secret, authorities and token, but ask nobody for one; SecurityError."""
+        if self.token_file is not None:
+            read_small("token_file", self.token_file)
+        if self.token_endpoint is not None:
+            self.secret()
+            context_trusting("token_ca_file", self.token_ca_file)
 
     def secret(self) -> str:
         """Return the client's present secret; SecurityError if its source cannot be used."""
