@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def ready_token(login: TokenLogin) -> Token | None:
 def awaited_source(login: TokenLogin) -> str | None:
     """Return the name of the source whose token is still waited for; None if there is one."""
     is_there = _file_of(login) is not None or ready_token(login) is not None
-    return None if is_there else _source_of(login)[0]
+    return None if is_there else name_of(login)
 
 
 def _file_of(login: TokenLogin) -> Path | None:
@@ -63,15 +63,21 @@ def _tokens_of(login: TokenLogin) -> Tokens:
     """Return the tokens of a login, the same ones within a process; a forked one has its own."""
     with _one_at_a_time:
         key = os.getpid(), msgspec.json.encode(login, enc_hook=str)
-        return _tokens.setdefault(key, Tokens(*_source_of(login)))
+        return _tokens.setdefault(key, Tokens(name_of(login), partial(_ask_for, login)))
 
 
-def _source_of(login: TokenLogin) -> tuple[str, Callable[[], Token]]:
+def name_of(login: TokenLogin) -> str:
+    """Return what the source of a login's tokens is called in messages."""
     if isinstance(login, MskIamLogin):
-        return "the signer of AWS", lambda: of_signer(str(login.region))
-    if login.token_endpoint is not None:
-        return f"token_endpoint {login.token_endpoint}", lambda: of_endpoint(login)
-    return f"token_provider {login.token_provider}", lambda: of_provider(str(login.token_provider))
+        return "the signer of AWS"
+    fields = ("token_endpoint", "token_file", "token_provider")
+    return next(f"{field} {getattr(login, field)}" for field in fields if getattr(login, field) is not None)
+
+
+def _ask_for(login: TokenLogin) -> Token:
+    if isinstance(login, MskIamLogin):
+        return of_signer(str(login.region))
+    return of_endpoint(login) if login.token_endpoint is not None else of_provider(str(login.token_provider))
 
 
 def of_file(path: Path) -> Token:
@@ -164,7 +170,7 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
             return _limited(response, deadline, shown)
     except urllib.error.HTTPError as error:
         with error:
-            raise _refusal(shown, error) from None
+            raise _refusal(shown, error, deadline) from None
     except TokenError:
         raise
     except (OSError, http.client.HTTPException) as error:
@@ -201,9 +207,9 @@ def _limited(response: Any, deadline: float, shown: str) -> bytes:
     return answer
 
 
-def _refusal(shown: str, error: urllib.error.HTTPError) -> TokenError:
+def _refusal(shown: str, error: urllib.error.HTTPError, deadline: float) -> TokenError:
     try:
-        said = json.loads(error.read(2**16)).get("error")
+        said = json.loads(_limited(error, deadline, shown)).get("error")
     except (OSError, http.client.HTTPException, ValueError, AttributeError, RecursionError):
         said = None
     is_answer = 300 <= error.code < 500 and error.code not in (408, 429)

@@ -23,6 +23,7 @@ LONGEST_SECONDS = 3600.0  # after which any token is renewed
 WAIT_SECONDS = 6.0
 LAST_SECOND = 253_402_300_799  # of the year 9999; what lies beyond is no unix second
 SHOWN_CHARACTERS = 80
+OPAQUE = "it is opaque, no JWT, so it shows no issuer, audience or end"
 
 _log = structlog.get_logger(__name__)
 
@@ -85,7 +86,7 @@ def described_claims(text: str) -> str:
     """Say what a broker compares: issuer, audience, key, and whether the token expired."""
     claims = claims_of(text)
     if not claims:
-        return "it is not a JWT"
+        return OPAQUE
     names = {"issuer": "iss", "audience": "aud", "key": "kid"}
     said = [f"{name} {str(claims[key])[:SHOWN_CHARACTERS]!r}" for name, key in names.items() if key in claims]
     ends = claims.get("exp")

@@ -296,14 +296,15 @@ def test_messages_of_sources(
     pin_messages({what: (lambda each=each: each) for what, each in said.items()})
 
 
-def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dripping:
-        def read1(self, _size: int) -> bytes:
-            time.sleep(0.05)
-            return b"a"
-
-    with pytest.raises(TokenError, match="within"):
-        token_sources._limited(Dripping(), time.monotonic() + 0.2, "token_endpoint")
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setattr(token_sources, "ANSWER_SECONDS", 0.3)
+    with IdentityProvider() as provider:
+        provider.status, provider.answer, provider.pause_seconds = status, bytes(500), 0.1
+        began = time.monotonic()
+        with pytest.raises(TokenError, match="within" if status == 200 else "500"):
+            of_endpoint(by_endpoint(provider))
+    assert time.monotonic() - began < 5
 
 
 def test_messages_of_fields(pin_messages: PinMessages) -> None:

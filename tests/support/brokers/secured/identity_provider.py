@@ -102,6 +102,10 @@ class IdentityProvider:
             self._server.server_close()
             self._server = None
 
+    def use_keys_of(self, other: "IdentityProvider") -> None:
+        """Sign tokens like another provider."""
+        self._key = other._key
+
     def token(self, subject: str, *, is_of_other_key: bool = False, **claims: object) -> str:
         """Return a signed token; claims replace its own."""
         now = time.time()
