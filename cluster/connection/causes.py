@@ -173,8 +173,8 @@ def _of_refusal(security: Security | None) -> Cause:
     match login := TlsLogin() if security is None else security.login:
         case OAuthLogin() if why.endswith(OPAQUE):
             remedy = (
-                "look at the broker's log: with Kafka's own validator it takes JWTs alone, so have "
-                f"{name_of(login)} give one; with another, the token may have expired"
+                "look at the broker's log: with Kafka's own validator it takes JWTs alone, so get one from "
+                f"{name_of(login)}; with another, the token may have expired"
             )
         case OAuthLogin():
             remedy = (
