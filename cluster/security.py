@@ -105,9 +105,13 @@ class Security:
             raise ValueError("certificate_file and key_file belong together: give both or neither")
         if key_password_file is not None and key_file is None:
             raise ValueError("key_password_file needs key_file")
-        files = {"certificate_file": certificate_file, "key_file": key_file}
-        files |= {"ca_file": ca_file, "key_password_file": key_password_file}
-        vars(self).update(files, _login=login_of(mechanism, login))  # past the rule that they are frozen
+        vars(self).update(  # setattr is forbidden: the class is frozen
+            ca_file=ca_file,
+            certificate_file=certificate_file,
+            key_file=key_file,
+            key_password_file=key_password_file,
+            _login=login_of(mechanism, login),
+        )
 
     @property
     def login(self) -> Login:
