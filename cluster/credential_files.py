@@ -1,6 +1,7 @@
 """Read small files with a secret or a certificate."""
 
 import os
+import ssl
 import stat
 from pathlib import Path
 
@@ -41,6 +42,25 @@ def read_small(field: str, path: Path) -> bytes:
         got = "more" if content else "none"
         raise SecurityError(f"{field} {path} must have 1 to {MOST_BYTES} bytes, got {got}")
     return content
+
+
+def context_trusting(field: str, path: Path | None) -> ssl.SSLContext:
+    """Return settings of a client of TLS 1.2 or newer that verifies the server.
+
+    Parameters
+    ----------
+    field : that names the file, for the message.
+    path : certificates of the authorities that it trusts, PEM; None: those that this system trusts.
+
+    Raises
+    ------
+    SecurityError like `read_small`, and if these are no certificates.
+    """
+    try:
+        pem = None if path is None else read_small(field, path).decode("ascii")
+        return ssl.create_default_context(cadata=pem)
+    except (UnicodeDecodeError, ssl.SSLError):
+        raise SecurityError(f"{field} {path} must have certificates in PEM") from None
 
 
 def _read_whole(descriptor: int) -> bytes:

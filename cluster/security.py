@@ -7,16 +7,19 @@ process: existing connections continue, the next one uses the new content.
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
-from deniable.cluster.credential_files import SecurityError, read_small
+import msgspec
+
+from deniable.cluster.credential_files import SecurityError, context_trusting, read_small
 from deniable.cluster.logins.mechanisms import CredentialsError as CredentialsError
 from deniable.cluster.logins.mechanisms import (
     Login,
+    LoginMechanism,
+    MskIamLogin,
     OAuthLogin,
     PasswordLogin,
     TlsLogin,
@@ -64,11 +67,7 @@ class CurrentContext(ssl.SSLContext):
         return wrapped
 
 
-#: Fields of TLS; the others are of the login.
-TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password_file", "mechanism")
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Security:
     """The section `kafka.security`. Files are read only when connecting, or by `check`.
 
@@ -78,72 +77,64 @@ class Security:
     certificate_file, key_file : our certificate with its chain and its private key, PEM; both or neither.
     key_password_file : its first line is the password of key_file, if that is encrypted.
     mechanism : of the login, of `logins.mechanisms`; None: SCRAM-SHA-512 with a user name, else TLS.
-    username : for a password; with it one of password, password_file and password_command.
-    password : of username. Never shown.
-    password_file : file whose first line is the password.
-    password_command : words of a command whose first line of output is the password.
-    token_endpoint, client_id, client_secret, scope, token_ca_file : of OAUTHBEARER by client credentials.
-    client_secret_file, client_secret_command : like those of the password.
-    token_file : whose whole content is the token, read for each connection.
-    token_provider : `package.module:function` that returns a token, or a token and its lifetime in seconds.
-    token_extensions : of SASL, by name.
-    region : of AWS_MSK_IAM.
+    login : fields of that mechanism, such as username and password.
 
     Raises
     ------
     ValueError that names the field, if fields are missing or contradict each other; CredentialsError, a
-    ValueError, if a credential of the login is missing.
+    ValueError, if a credential of the login is missing; TypeError if no mechanism has such a field.
     """
 
-    ca_file: Path | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
-    key_password_file: Path | None = None
-    mechanism: str | None = None
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    password_file: Path | None = None
-    password_command: Sequence[str] | None = field(default=None, repr=False)
-    token_endpoint: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = field(default=None, repr=False)
-    client_secret_file: Path | None = None
-    client_secret_command: Sequence[str] | None = field(default=None, repr=False)
-    scope: str | None = None
-    token_ca_file: Path | None = None
-    token_file: Path | None = None
-    token_provider: str | None = None
-    token_extensions: Mapping[str, str] | None = field(default=None, repr=False)
-    region: str | None = None
+    ca_file: Path | None
+    certificate_file: Path | None
+    key_file: Path | None
+    key_password_file: Path | None
+    _login: Login
 
-    def __post_init__(self) -> None:
-        if (self.certificate_file is None) != (self.key_file is None):
+    def __init__(
+        self,
+        *,
+        ca_file: Path | None = None,
+        certificate_file: Path | None = None,
+        key_file: Path | None = None,
+        key_password_file: Path | None = None,
+        mechanism: str | None = None,
+        **login: Any,
+    ) -> None:
+        if (certificate_file is None) != (key_file is None):
             raise ValueError("certificate_file and key_file belong together: give both or neither")
-        if self.key_password_file is not None and self.key_file is None:
+        if key_password_file is not None and key_file is None:
             raise ValueError("key_password_file needs key_file")
-        _ = self.login  # checks its fields
+        vars(self).update(  # setattr is forbidden: the class is frozen
+            ca_file=ca_file,
+            certificate_file=certificate_file,
+            key_file=key_file,
+            key_password_file=key_password_file,
+            _login=login_of(mechanism, login),
+        )
 
-    @cached_property
+    @property
     def login(self) -> Login:
-        """The login's own fields."""
-        names = [each.name for each in fields(self) if each.name not in TLS_FIELDS]
-        return login_of(self.mechanism, {name: getattr(self, name) for name in names})
+        """The login, with its own fields."""
+        return self._login
+
+    @property
+    def username(self) -> str | None:
+        """Who logs in by password; None for other logins."""
+        return self._login.username if isinstance(self._login, PasswordLogin) else None
 
     @property
     def token_source(self) -> str | None:
         """Where our token comes from, for messages; None without one."""
-        if self.region is not None:
-            return f"AWS in {self.region}"
-        return self.client_id or self.token_provider or (str(self.token_file) if self.token_file else None)
+        login = self._login
+        if isinstance(login, OAuthLogin):
+            return login.client_id or login.token_provider or str(login.token_file)
+        return f"AWS in {login.region}" if isinstance(login, MskIamLogin) else None
 
     def check(self) -> None:
         """Read all files, and run a command for a secret; SecurityError if one cannot be used."""
         self.new_context()
-        login = self.login
-        if isinstance(login, PasswordLogin):
-            login.current_password()
-        elif isinstance(login, OAuthLogin) and login.token_endpoint is not None:
-            login.secret()
+        self._login.check()
 
     def client_settings(self) -> dict[str, Any]:
         """Return keywords for both kafka-python and aiokafka; SecurityError if a file cannot be used."""
@@ -164,22 +155,10 @@ class Security:
 
     def new_context(self) -> ssl.SSLContext:
         """Build a context for TLS 1.2 or newer that verifies the broker; SecurityError like `check`."""
-        context = ssl.create_default_context(cadata=self._authorities())
+        context = context_trusting("ca_file", self.ca_file)
         if self.certificate_file is not None and self.key_file is not None:
             self._identify(context, self.certificate_file, self.key_file)
         return context
-
-    def _authorities(self) -> str | None:
-        """Return the PEM of trusted CAs; None for those that the system trusts."""
-        if self.ca_file is None:
-            return None
-        content = read_small("ca_file", self.ca_file)
-        try:
-            text = content.decode("ascii")
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
-        except (UnicodeDecodeError, ssl.SSLError):
-            raise SecurityError(f"ca_file {self.ca_file} must have certificates in PEM") from None
-        return text
 
     def _identify(self, context: ssl.SSLContext, certificate_file: Path, key_file: Path) -> None:
         for name, path in (("certificate_file", certificate_file), ("key_file", key_file)):
@@ -206,6 +185,14 @@ class Security:
         if self.key_password_file is None:  # OpenSSL would prompt on the terminal
             raise SecurityError(f"key_file {self.key_file} is encrypted: give key_password_file")
         return first_line("key_password_file", self.key_password_file)
+
+
+def field_types() -> dict[str, Any]:
+    """Return the type of each field of the section as a file has it, by name: of TLS, then of each login."""
+    types = get_type_hints(Security) | {"mechanism": LoginMechanism | None}
+    for login in get_args(types.pop("_login")):
+        types |= {each.name: each.type for each in msgspec.structs.fields(login)}
+    return {name: str | None if kind == Path | None else kind for name, kind in types.items()}
 
 
 def _credentials(login: PasswordLogin | TokenLogin) -> dict[str, Any]:

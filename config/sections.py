@@ -1,13 +1,12 @@
 """The sections of the collection file and their fields with their ranges."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from deniable.cluster.logins.mechanisms import LoginMechanism
-from deniable.cluster.security import Security
+from deniable.cluster.security import Security, field_types
 from deniable.config.checks import check_origins, check_range
 from deniable.config.entries import Entry
 from deniable.config.settings.budget_database import BudgetDatabase, WhenAway
@@ -22,29 +21,13 @@ Prefix = Annotated[str, Meta(pattern="^[a-zA-Z0-9._-]{0,100}$")]
 SECRETS = ("password", "client_secret")
 
 
-class SecuritySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `kafka.security`; paths are relative to the file. Only the environment may set `SECRETS`."""
+_FIELDS: Any = msgspec.defstruct(
+    "_FIELDS", [(*field, None) for field in field_types().items()], frozen=True, forbid_unknown_fields=True
+)
 
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password_file: str | None = None
-    mechanism: LoginMechanism | None = None
-    username: str | None = None
-    password: str | None = None
-    password_file: str | None = None
-    password_command: list[str] | None = None
-    token_endpoint: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = None
-    client_secret_file: str | None = None
-    client_secret_command: list[str] | None = None
-    scope: str | None = None
-    token_ca_file: str | None = None
-    token_file: str | None = None
-    token_provider: str | None = None
-    token_extensions: dict[str, str] | None = None
-    region: str | None = None
+
+class SecuritySection(_FIELDS):  # type: ignore[misc] # mypy sees no fields
+    """Section `kafka.security`; paths are relative to the file. Only the environment may set `SECRETS`."""
 
     def within(self, folder: Path) -> Security:
         """Return the clients' settings; ValueError if fields are missing or contradict each other."""

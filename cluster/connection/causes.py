@@ -19,9 +19,15 @@ from aiokafka.errors import (
 from cryptography import x509
 
 from deniable.cluster.credential_files import SecurityError
-from deniable.cluster.logins.mechanisms import MskIamLogin, TokenLogin, tag_of
-from deniable.cluster.logins.token_sources import awaited_source, current_token
-from deniable.cluster.logins.tokens import TokenError, described_claims
+from deniable.cluster.logins.mechanisms import (
+    MskIamLogin,
+    OAuthLogin,
+    TlsLogin,
+    TokenLogin,
+    tag_of,
+)
+from deniable.cluster.logins.token_sources import awaited_source, current_token, name_of
+from deniable.cluster.logins.tokens import OPAQUE, TokenError, described_claims
 from deniable.cluster.security import Security
 
 NAMES_DIFFER = (62, 64)  # OpenSSL: X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
@@ -135,8 +141,9 @@ def _of_speech(error: ConnectionError, security: Security | None) -> Cause:
             )
         case LoginWanted():
             return Cause(
-                "it requires a user name and a password, and we gave none",
-                "set mechanism, username and password_file of kafka.security",
+                "it requires a login, and we gave none",
+                "set mechanism of kafka.security to one in sasl.enabled.mechanisms of that listener, and its "
+                "fields: username and password_file, or those of a token",
             )
     return Cause(
         f"the server there is not a Kafka broker with{'out' if security is None else ''} TLS",
@@ -160,32 +167,44 @@ def _of_token(login: TokenLogin) -> str:
         return str(error)
 
 
-def _of_login(error: KafkaError, security: Security | None) -> Cause:
-    mechanism = "" if security is None else tag_of(security.login)
-    match error:
-        case SaslAuthenticationFailed() if mechanism == "OAUTHBEARER":
-            return Cause(
-                refused_login(security),
+def _of_refusal(security: Security | None) -> Cause:
+    """Explain a login that the broker refuses."""
+    why = refused_login(security)
+    match login := TlsLogin() if security is None else security.login:
+        case OAuthLogin() if why.endswith(OPAQUE):
+            remedy = (
+                "look at the broker's log: with Kafka's own validator it takes JWTs alone, so get one from "
+                f"{name_of(login)}; with another, the token may have expired"
+            )
+        case OAuthLogin():
+            remedy = (
                 "compare with the broker's sasl.oauthbearer.expected.issuer, .expected.audience and "
-                ".jwks.endpoint.url; its log says which does not fit",
+                ".jwks.endpoint.url; its log says which does not fit"
             )
-        case SaslAuthenticationFailed() if mechanism == "AWS_MSK_IAM":
-            return Cause(refused_login(security), "check region, and the policy's kafka-cluster:Connect")
+        case MskIamLogin():
+            remedy = "check region, and the policy's kafka-cluster:Connect"
+        case _:
+            tag = tag_of(login)
+            users = "users of PLAIN" if tag == "PLAIN" else f"{tag} users"
+            remedy = f"check username and password_file of kafka.security against the broker's {users}"
+    return Cause(why, remedy)
+
+
+def _of_login(error: KafkaError, security: Security | None) -> Cause:
+    login = TlsLogin() if security is None else security.login
+    match error:
         case SaslAuthenticationFailed():
-            users = "users of PLAIN" if mechanism == "PLAIN" else f"{mechanism} users"
-            return Cause(
-                refused_login(security),
-                f"check username and password_file of kafka.security against the broker's {users}",
-            )
+            return _of_refusal(security)
         case UnsupportedSaslMechanismError():
             return Cause(
-                f"it does not accept {mechanism}",
+                f"it does not accept {tag_of(login)}",
                 "set mechanism of kafka.security to one in sasl.enabled.mechanisms of that listener, add it "
                 "there, or name the port of another one",
             )
         case IllegalSaslStateError():
             return Cause(
-                "that listener identifies clients by certificate, and we gave a user name",
+                "that listener identifies clients by certificate, and we gave a "
+                f"{'token' if isinstance(login, TokenLogin) else 'user name'}",
                 "leave the login out of kafka.security, or name the port of its SASL_SSL listener",
             )
     return Cause(f"it refused: {type(error).__name__}", "look at the broker's log")

@@ -1,13 +1,14 @@
 """The mechanisms by which we log in at Kafka, each with the fields that it needs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
 
+from deniable.cluster.credential_files import context_trusting, read_small
 from deniable.cluster.logins.secret_sources import current_secret
 from deniable.cluster.loopback import is_loopback
 from deniable.estimators.errors import DeniableError
@@ -31,6 +32,9 @@ class CredentialsError(DeniableError, ValueError):
 class _Login(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="mechanism"):
     """What all logins share."""
 
+    def check(self) -> None:
+        """Read its files, and run a command for its secret; SecurityError if one cannot be used."""
+
 
 class TlsLogin(_Login, frozen=True, tag="TLS"):
     """No login beyond TLS: our certificate, if there is one, says who we are."""
@@ -42,7 +46,7 @@ class PasswordLogin(_Login, frozen=True, kw_only=True):
     username: str | None = None
     password: str | None = None
     password_file: Path | None = None
-    password_command: tuple[str, ...] | None = None
+    password_command: list[str] | None = None
 
     def __post_init__(self) -> None:
         if self.username is not None and self._allowed().fullmatch(self.username) is None:
@@ -73,6 +77,10 @@ class PasswordLogin(_Login, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
 
+    def check(self) -> None:
+        """Read the password, by a command, too; SecurityError."""
+        self.current_password()
+
     def current_password(self) -> str:
         """Return the present password; SecurityError if its source cannot be used."""
         return current_secret("password", self.password, self.password_file, self.password_command)
@@ -100,12 +108,12 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
     client_id: str | None = None
     client_secret: str | None = None
     client_secret_file: Path | None = None
-    client_secret_command: tuple[str, ...] | None = None
+    client_secret_command: list[str] | None = None
     scope: str | None = None
     token_ca_file: Path | None = None
     token_file: Path | None = None
     token_provider: str | None = None
-    token_extensions: tuple[tuple[str, str], ...] | None = None
+    token_extensions: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         given = sum(each is not None for each in (self.token_endpoint, self.token_file, self.token_provider))
@@ -115,7 +123,7 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
             raise CredentialsError("OAUTHBEARER needs one of token_endpoint, token_file and token_provider")
         if self.token_provider is not None and _PROVIDER.fullmatch(self.token_provider) is None:
             raise ValueError("token_provider must be package.module:function")
-        for name, value in self.token_extensions or ():
+        for name, value in (self.token_extensions or {}).items():
             if _EXTENSION.fullmatch(f"{name}={value}") is None:
                 raise ValueError("token_extensions must map letters, other than auth, to ASCII text")
         if self.token_endpoint is not None:
@@ -148,6 +156,14 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
     def __repr__(self) -> str:
         return "OAuthLogin(…)"
 
+    def check(self) -> None:
+        """Read the client's secret, authorities and token, but ask nobody for one; SecurityError."""
+        if self.token_file is not None:
+            read_small("token_file", self.token_file)
+        if self.token_endpoint is not None:
+            self.secret()
+            context_trusting("token_ca_file", self.token_ca_file)
+
     def secret(self) -> str:
         """Return the client's present secret; SecurityError if its source cannot be used."""
         return current_secret(
@@ -175,7 +191,7 @@ _LOGINS: Mapping[str, type[msgspec.Struct]] = {
 }
 
 
-def _check_secret(name: str, value: str | None, command: tuple[str, ...] | None) -> None:
+def _check_secret(name: str, value: str | None, command: Sequence[str] | None) -> None:
     if value == "":
         raise ValueError(f"the {name} must not be empty")
     if command is not None and not any(command[:1]):
@@ -192,25 +208,19 @@ def login_of(mechanism: str | None, fields: Mapping[str, Any]) -> Login:
 
     Raises
     ------
-    ValueError that names the field; CredentialsError, a ValueError, if a credential is missing.
+    ValueError that names the field; CredentialsError, a ValueError, if a credential is missing; TypeError if
+    no login has such a field.
     """
-    given = {name: _hashable(value) for name, value in fields.items() if value is not None}
+    given = {name: value for name, value in fields.items() if value is not None}
     mechanism = mechanism or (FORMER if any(name.startswith(_OF_PASSWORD) for name in given) else "TLS")
     if mechanism not in _LOGINS:
         raise ValueError(f"mechanism must be one of {', '.join(_LOGINS)}")
-    known = _LOGINS[mechanism].__struct_fields__
     for name in given:
-        if name not in known:
-            fits = [tag for tag, login in _LOGINS.items() if name in login.__struct_fields__]
+        fits = [tag for tag, login in _LOGINS.items() if name in login.__struct_fields__]
+        if fits and mechanism not in fits:
             raise ValueError(f"{name} does not belong to mechanism {mechanism}, but to {', '.join(fits)}")
     login: Login = _LOGINS[mechanism](**given)  # type: ignore[assignment]
     return login
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return tuple(value.items())
-    return tuple(value) if isinstance(value, list) else value
 
 
 def tag_of(login: msgspec.Struct) -> str:

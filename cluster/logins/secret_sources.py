@@ -41,7 +41,7 @@ def current_secret(field: str, value: str | None, file: Path | None, command: Se
 def first_line(name: str, path: Path) -> str:
     """Return the first line of a file, 1 to 1024 bytes; SecurityError."""
     if not os.path.lexists(path):
-        raise SecurityError(f"{name} does not name a file (not shown: it may be the password itself)")
+        raise SecurityError(f"{name} does not name a file (not shown: it may be the {_secret(name)} itself)")
     try:
         text = read_small(name, path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -50,10 +50,14 @@ def first_line(name: str, path: Path) -> str:
     size = len(line.encode())
     if not 1 <= size <= MOST_SECRET_BYTES:
         raise SecurityError(
-            f"{name} {path} must have the password on its first line, 1 to {MOST_SECRET_BYTES} bytes, "
+            f"{name} {path} must have the {_secret(name)} on its first line, 1 to {MOST_SECRET_BYTES} bytes, "
             f"got {size}"
         )
     return line
+
+
+def _secret(field: str) -> str:
+    return "client secret" if field.startswith("client_secret") else "password"
 
 
 def _first_line_of_command(name: str, command: tuple[str, ...]) -> str:
@@ -90,7 +94,7 @@ def _run(shown: str, command: tuple[str, ...]) -> str:
         raise SecurityError(f"{shown} must print text in UTF-8") from None
     if not 1 <= len(line) <= MOST_SECRET_BYTES:
         raise SecurityError(
-            f"{shown} must print the password as its first line, 1 to {MOST_SECRET_BYTES} bytes, "
+            f"{shown} must print the {_secret(shown)} as its first line, 1 to {MOST_SECRET_BYTES} bytes, "
             f"got {len(line)}"
         )
     return secret

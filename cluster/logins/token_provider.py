@@ -23,7 +23,7 @@ class TokenProvider(AbstractTokenProvider, aiokafka.abc.AbstractTokenProvider): 
 
     def extensions(self) -> dict[str, str]:
         """Return the SASL extensions of the login."""
-        return dict(getattr(self._login, "token_extensions", None) or ())
+        return dict(getattr(self._login, "token_extensions", None) or {})
 
 
 class PendingToken:

@@ -10,12 +10,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from deniable.cluster.credential_files import read_small
+import msgspec
+
+from deniable.cluster.credential_files import context_trusting, read_small
 from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin
 from deniable.cluster.logins.tokens import Token, TokenError, Tokens, token_of
 
@@ -28,7 +30,11 @@ REFUSALS = (
     *("unauthorized_client", "unsupported_grant_type", "invalid_scope"),
 )
 
-_tokens: dict[tuple[int, TokenLogin], Tokens] = {}
+#: Of certificates, by OpenSSL's code: for another host, for another IP address, expired.
+_REMEDIES = dict.fromkeys((62, 64), "name an address for which it is issued") | {10: "renew it, or its CA's"}
+_TRUST = "set token_ca_file of kafka.security to the certificate of the CA that signed it"
+
+_tokens: dict[tuple[int, bytes], Tokens] = {}
 _one_at_a_time = threading.Lock()
 
 
@@ -46,7 +52,7 @@ def ready_token(login: TokenLogin) -> Token | None:
 def awaited_source(login: TokenLogin) -> str | None:
     """Return the name of the source whose token is still waited for; None if there is one."""
     is_there = _file_of(login) is not None or ready_token(login) is not None
-    return None if is_there else _source_of(login)[0]
+    return None if is_there else name_of(login)
 
 
 def _file_of(login: TokenLogin) -> Path | None:
@@ -56,15 +62,22 @@ def _file_of(login: TokenLogin) -> Path | None:
 def _tokens_of(login: TokenLogin) -> Tokens:
     """Return the tokens of a login, the same ones within a process; a forked one has its own."""
     with _one_at_a_time:
-        return _tokens.setdefault((os.getpid(), login), Tokens(*_source_of(login)))
+        key = os.getpid(), msgspec.json.encode(login, enc_hook=str)
+        return _tokens.setdefault(key, Tokens(name_of(login), partial(_ask_for, login)))
 
 
-def _source_of(login: TokenLogin) -> tuple[str, Callable[[], Token]]:
+def name_of(login: TokenLogin) -> str:
+    """Return what the source of a login's tokens is called in messages."""
     if isinstance(login, MskIamLogin):
-        return "the signer of AWS", lambda: of_signer(str(login.region))
-    if login.token_endpoint is not None:
-        return f"token_endpoint {login.token_endpoint}", lambda: of_endpoint(login)
-    return f"token_provider {login.token_provider}", lambda: of_provider(str(login.token_provider))
+        return "the signer of AWS"
+    fields = ("token_endpoint", "token_file", "token_provider")
+    return next(f"{field} {getattr(login, field)}" for field in fields if getattr(login, field) is not None)
+
+
+def _ask_for(login: TokenLogin) -> Token:
+    if isinstance(login, MskIamLogin):
+        return of_signer(str(login.region))
+    return of_endpoint(login) if login.token_endpoint is not None else of_provider(str(login.token_provider))
 
 
 def of_file(path: Path) -> Token:
@@ -149,14 +162,7 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
         urllib.parse.urlencode(form).encode(),
         {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}", "Accept": "application/json"},
     )
-    try:
-        context = ssl.create_default_context(cadata=_authorities(login.token_ca_file))
-    except (ssl.SSLError, ValueError):
-        raise TokenError(
-            f"token_ca_file {login.token_ca_file} has no certificate in PEM",
-            "name a file with the authorities that signed the endpoint's",
-            True,
-        ) from None
+    context = context_trusting("token_ca_file", login.token_ca_file)
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects)
     deadline = time.monotonic() + ANSWER_SECONDS
     try:
@@ -164,23 +170,27 @@ def _ask(login: OAuthLogin, shown: str) -> bytes:
             return _limited(response, deadline, shown)
     except urllib.error.HTTPError as error:
         with error:
-            raise _refusal(shown, error) from None
+            raise _refusal(shown, error, deadline) from None
+    except TokenError:
+        raise
     except (OSError, http.client.HTTPException) as error:
-        if isinstance(error, TokenError):
-            raise
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        if isinstance(reason, TimeoutError):
-            raise TokenError(
-                f"{shown} has not answered within {ANSWER_SECONDS:g} s", "check its load"
-            ) from None
-        said = (
-            getattr(reason, "verify_message", None)
-            or getattr(reason, "strerror", None)
-            or type(reason).__name__
-        )
-        raise TokenError(
-            f"{shown} cannot be reached: {said}", "check that it runs, and token_ca_file"
-        ) from None
+        raise _failure(shown, error.reason if isinstance(error, urllib.error.URLError) else error) from None
+
+
+def _failure(shown: str, reason: object) -> TokenError:
+    """Say why there was no answer; of TLS, too, where waiting does not help."""
+    match reason:
+        case TimeoutError():
+            return TokenError(f"{shown} has not answered within {ANSWER_SECONDS:g} s", "check its load")
+        case ssl.SSLCertVerificationError():
+            said = f"its certificate is not trusted: {reason.verify_message.rstrip('.')}"
+            return TokenError(f"{shown}: {said}", _REMEDIES.get(reason.verify_code, _TRUST), True)
+        case ssl.SSLError():
+            return TokenError(
+                f"{shown}: TLS failed: {reason.reason}", "check that its port is of https", True
+            )
+    said = getattr(reason, "strerror", None) or type(reason).__name__
+    return TokenError(f"{shown} cannot be reached: {said}", "check that it runs, and the address")
 
 
 def _limited(response: Any, deadline: float, shown: str) -> bytes:
@@ -197,9 +207,9 @@ def _limited(response: Any, deadline: float, shown: str) -> bytes:
     return answer
 
 
-def _refusal(shown: str, error: urllib.error.HTTPError) -> TokenError:
+def _refusal(shown: str, error: urllib.error.HTTPError, deadline: float) -> TokenError:
     try:
-        said = json.loads(error.read(2**16)).get("error")
+        said = json.loads(_limited(error, deadline, shown)).get("error")
     except (OSError, http.client.HTTPException, ValueError, AttributeError, RecursionError):
         said = None
     is_answer = 300 <= error.code < 500 and error.code not in (408, 429)
@@ -217,10 +227,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_arguments: Any, **_keywords: Any) -> None:
         return None
-
-
-def _authorities(file: Path | None) -> str | None:
-    return None if file is None else read_small("token_ca_file", file).decode("ascii", "replace")
 
 
 def _checked(shown: str, text: object) -> str:

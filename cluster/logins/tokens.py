@@ -23,6 +23,7 @@ LONGEST_SECONDS = 3600.0  # after which any token is renewed
 WAIT_SECONDS = 6.0
 LAST_SECOND = 253_402_300_799  # of the year 9999; what lies beyond is no unix second
 SHOWN_CHARACTERS = 80
+OPAQUE = "it is opaque, no JWT, so it shows no issuer, audience or end"
 
 _log = structlog.get_logger(__name__)
 
@@ -40,6 +41,11 @@ class TokenError(DeniableError, OSError):
     def __init__(self, message: str, remedy: str, is_answer: bool = False) -> None:
         super().__init__(message)
         self.message, self.remedy, self.is_answer = message, remedy, is_answer
+
+
+def of_security(error: SecurityError) -> TokenError:
+    """Return the error of a source whose file cannot be used."""
+    return TokenError(str(error), "mend the file", is_answer=True)
 
 
 class Token(NamedTuple):
@@ -80,7 +86,7 @@ def described_claims(text: str) -> str:
     """Say what a broker compares: issuer, audience, key, and whether the token expired."""
     claims = claims_of(text)
     if not claims:
-        return "it is not a JWT"
+        return OPAQUE
     names = {"issuer": "iss", "audience": "aud", "key": "kid"}
     said = [f"{name} {str(claims[key])[:SHOWN_CHARACTERS]!r}" for name, key in names.items() if key in claims]
     ends = claims.get("exp")
@@ -174,7 +180,7 @@ class Tokens:
 
     def _note(self, error: TokenError | SecurityError) -> None:
         if isinstance(error, SecurityError):
-            error = TokenError(str(error), "mend the file", is_answer=True)
+            error = of_security(error)
         with self._changed:
             self._failure = error
             if self._failed_at is None and self._token is not None and self._token.is_valid():

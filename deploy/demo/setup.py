@@ -7,11 +7,13 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
+
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.security import field_types
 from deniable.config.file import SECRET_VARIABLES, Configuration, load
 from deniable.config.sections import SECRETS
 from deniable.deploy.broker.child_processes import Child, deniable_command, last_lines, spawn
@@ -93,11 +95,11 @@ def _kafka(cluster: Cluster, prefix: str) -> dict[str, object]:
     section: dict[str, object] = {"bootstrap_servers": cluster.bootstrap_servers, "topic_prefix": prefix}
     if cluster.security is None:
         return section | {"allow_plaintext": cluster.allow_plaintext}
-    given = {field.name: getattr(cluster.security, field.name) for field in fields(cluster.security)}
+    given = vars(cluster.security) | msgspec.to_builtins(cluster.security.login, enc_hook=str)
     shown = {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in given.items()
-        if value is not None and name not in SECRETS
+        name: str(given[name]) if isinstance(given[name], Path) else given[name]
+        for name in field_types()
+        if given.get(name) is not None and name not in SECRETS
     }
     return section | {"security": shown}
 

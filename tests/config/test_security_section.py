@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from deniable.cluster.logins.mechanisms import TlsLogin, tag_of
+from deniable.cluster.security import Security
 from deniable.config.file import CollectionFileError, load
 from deniable.deploy.cli.commands import deniable
+from deniable.deploy.demo.flights import Flights
+from deniable.deploy.demo.setup import configure
 from tests.support.deploy.collection_texts import WHOLE, read, refusal
 from tests.support.messages import PinMessages
 from tests.support.paths import REPOSITORY
@@ -34,7 +38,34 @@ def test_paths_are_relative_to_the_file_and_not_opened(file: Path) -> None:
     assert found is not None
     assert (found.ca_file, found.certificate_file) == (file.parent / "ca.pem", Path("/etc/x.crt"))
     assert (found.key_file, found.key_password_file) == (file.parent / "sub/x.key", file.parent / "p")
-    assert (found.username, found.password, found.password_file) == (None, None, None)
+    assert isinstance(found.login, TlsLogin)
+
+
+SECTIONS = (
+    "{ca_file: ca.pem, certificate_file: a.crt, key_file: a.key, key_password_file: p}",
+    "{mechanism: PLAIN, username: a, password_command: [pass, show]}",
+    "{username: a, password_file: p}",
+    "{mechanism: OAUTHBEARER, token_endpoint: 'https://login.test/', client_id: a, client_secret_file: s, "
+    "scope: b, token_ca_file: ca.pem, token_extensions: {logicalCluster: c}}",
+    "{mechanism: OAUTHBEARER, token_file: t}",
+    "{mechanism: OAUTHBEARER, token_provider: 'a:b'}",
+    "{mechanism: AWS_MSK_IAM, region: eu-central-1}",
+)
+FLIGHTS = Flights(["AA", "B6"], ["BOS", "ORD"], ["JFK", "LGA"], [60.0, 90.0], ["ANC"])
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_demo_connects_like_its_file(file: Path, tmp_path: Path, section: str) -> None:
+    """Whose own file has each field that the login has."""
+    cluster = read(file, secured(section)).cluster
+    elsewhere = tmp_path / "demo"
+    elsewhere.mkdir()
+    assert configure(elsewhere, cluster, FLIGHTS).cluster.security == cluster.security
+
+
+def test_a_field_of_no_mechanism_is_refused() -> None:
+    with pytest.raises(TypeError, match="pasword"):
+        Security(pasword="hunter2")
 
 
 def test_a_relative_file_holds_from_another_folder_too(
@@ -131,23 +162,23 @@ def test_password_variable_overrides_the_file(file: Path) -> None:
     for name in (f"{S}PASSWORD", f"{S}PASSWORD".lower().replace("deniable", "DENIABLE")):
         found = read(file, text, **{name: SECRET}).cluster.security
         assert found is not None
-        assert (found.current_password(), found.password_file) == (SECRET, None)
+        assert (found.current_password(), found.login.password_file) == (SECRET, None)
     found = read(file, text, **{f"{S}PASSWORD_FILE": "/q"}).cluster.security
     assert found is not None
-    assert (found.password, found.password_file) == (None, Path("/q"))
+    assert (found.login.password, found.login.password_file) == (None, Path("/q"))
 
 
 def test_password_variable_replaces_a_command(file: Path) -> None:
     text = secured("{mechanism: PLAIN, username: a, password_command: [pass, show, kafka]}")
     found = read(file, text).cluster.security
     assert found is not None
-    assert (found.mechanism, found.password_command) == ("PLAIN", ["pass", "show", "kafka"])
+    assert (tag_of(found.login), found.login.password_command) == ("PLAIN", ["pass", "show", "kafka"])
     replaced = read(file, text, **{f"{S}PASSWORD": SECRET}).cluster.security
     assert replaced is not None
-    assert (replaced.password_command, replaced.current_password()) == (None, SECRET)
+    assert (replaced.login.password_command, replaced.current_password()) == (None, SECRET)
     other = read(file, text, **{f"{S}MECHANISM": "SCRAM-SHA-256"}).cluster.security
     assert other is not None
-    assert other.mechanism == "SCRAM-SHA-256"
+    assert tag_of(other.login) == "SCRAM-SHA-256"
 
 
 def connect(file: Path, text: str, **environment: str) -> object:

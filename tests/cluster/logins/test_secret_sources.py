@@ -71,3 +71,31 @@ def test_messages(pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch) ->
         current_secret("password", None, None, ("/nonexistent/program",))
     messages["it is absent"] = str(absent.value)
     pin_messages({what: (lambda message=message: message) for what, message in messages.items()})
+
+
+def test_a_check_reads_every_file_of_a_token(tmp_path: Path, pin_messages: PinMessages) -> None:
+    """Before anything is asked for one, so the messages are those at the start of any command."""
+    good, bad, blank, absent = (tmp_path / name for name in ("good", "bad", "blank", "absent"))
+    good.write_text("secret")
+    bad.write_bytes(b"\nhunter2")
+    blank.touch()
+    endpoint = {"mechanism": "OAUTHBEARER", "token_endpoint": "https://login.test/", "client_id": "a"}
+    sections = {
+        f"{what}: {path.name}": Security(**section)
+        for path in (bad, blank, absent, tmp_path)
+        for what, section in {
+            "client_secret_file": endpoint | {"client_secret_file": path},
+            "token_ca_file": endpoint | {"client_secret_file": good, "token_ca_file": path},
+            "token_file": {"mechanism": "OAUTHBEARER", "token_file": path},
+        }.items()
+        if (what, path) != ("token_file", bad)  # which only a broker judges
+    }
+
+    def refused(security: Security) -> str:
+        with pytest.raises(SecurityError) as caught:
+            security.check()
+        assert "hunter" not in str(caught.value)
+        return str(caught.value).replace(str(tmp_path), "TMP")
+
+    messages = {what: refused(security) for what, security in sections.items()}
+    pin_messages({what: (lambda message=message: message) for what, message in messages.items()})

@@ -4,17 +4,20 @@ import asyncio
 import re
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 import structlog
 
+from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.logins import token_sources, tokens
 from deniable.cluster.logins.mechanisms import OAuthLogin, login_of
 from deniable.cluster.logins.token_provider import TokenProvider
-from deniable.cluster.logins.token_sources import of_endpoint, of_file, of_provider
-from deniable.cluster.logins.tokens import Token, TokenError, Tokens, claims_of, token_of
+from deniable.cluster.logins.token_sources import current_token, of_endpoint, of_file, of_provider
+from deniable.cluster.logins.tokens import Token, TokenError, Tokens, claims_of, of_security, token_of
+from tests.support.brokers.secured.certificates import Authority
 from tests.support.brokers.secured.identity_provider import IdentityProvider
 from tests.support.messages import PinMessages
 from tests.support.processes import wait_until
@@ -147,13 +150,76 @@ def test_a_token_of_a_very_long_life_ends_no_thread(monkeypatch: pytest.MonkeyPa
     assert died == []
 
 
-def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Authority]:
+    folder = tmp_path_factory.mktemp("authorities")
+    return Authority("authority", folder), Authority("stranger", folder)
+
+
+def test_messages_of_tls_to_the_endpoint(
+    tmp_path: Path, pin_messages: PinMessages, authorities: tuple[Authority, Authority]
+) -> None:
+    """Each cause in one sentence with the remedy; the client's secret goes to nobody else."""
+    authority, stranger = authorities
+    garbage, absent = tmp_path / "garbage.pem", tmp_path / "absent.pem"
+    garbage.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    own = authority.certificate_file
+    good = authority.issue("provider", server=True)
+    of_other_name = authority.issue("provider", server=True, addresses=("127.0.0.2",))
+    expired = authority.issue("provider", server=True, not_after=datetime.now(UTC) - timedelta(days=1))
+    said = {}
+    with IdentityProvider(shown=good) as provider:
+
+        def refused(file: Path | None) -> str:
+            login = by_endpoint(provider, token_ca_file=file)
+            with pytest.raises((TokenError, SecurityError)) as caught:
+                of_endpoint(login)
+            error = of_security(caught.value) if isinstance(caught.value, SecurityError) else caught.value
+            return f"{error}; {error.remedy}; waiting {'does not help' if error.is_answer else 'helps'}"
+
+        assert claims_of(of_endpoint(by_endpoint(provider, token_ca_file=own)).text)["sub"] == "app"
+        said["authorities of the system"] = refused(None)
+        said["of another authority"] = refused(stranger.certificate_file)
+        said["no certificate"] = refused(garbage)
+        said["no file"] = refused(absent)
+        provider.shown = of_other_name
+        said["for another name"] = refused(own)
+        provider.shown = expired
+        said["expired"] = refused(own)
+        assert provider.requests == 1
+        places = {provider.token_endpoint: "ENDPOINT", str(tmp_path): "TMP"}
+    with IdentityProvider() as http:
+        login = by_endpoint(http, token_endpoint=http.token_endpoint.replace("http:", "https:"))
+        said["without TLS"] = refusal(partial(of_endpoint, login))
+        places[str(login.token_endpoint)] = "ENDPOINT"
+    for place, name in places.items():
+        said = {what: each.replace(place, name) for what, each in said.items()}
+    pin_messages({what: (lambda each=each: each) for what, each in said.items()})
+
+
+def test_renewals_outlast_a_change_of_authorities(
+    tmp_path: Path, authorities: tuple[Authority, Authority], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last token is used until token_ca_file, read for each renewal, fits again."""
+    monkeypatch.setattr(tokens, "FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(tokens, "LONGEST_PAUSE_SECONDS", 0.1)
+    authority, stranger = authorities
     file = tmp_path / "ca.pem"
-    file.write_text("no certificate")
-    with IdentityProvider() as provider:
+    file.write_bytes(authority.certificate_file.read_bytes())
+    issued = authority.issue("provider", server=True)
+    logs = structlog.testing.capture_logs()
+    with logs as lines, IdentityProvider(lifetime_seconds=3.0, shown=issued) as provider:
         login = by_endpoint(provider, token_ca_file=file)
-        said = refusal(partial(of_endpoint, login))
-    assert said.startswith(f"token_ca_file {file} has no certificate in PEM; ")
+        first = current_token(login)
+        for content in (b"garbage", stranger.certificate_file.read_bytes(), None):
+            before = len(lines)
+            file.unlink() if content is None else file.write_bytes(content)
+            assert wait_until(lambda before=before: bool(current_token(login)) and len(lines) > before, 5)
+            file.write_bytes(authority.certificate_file.read_bytes())
+            assert wait_until(lambda before=before: bool(current_token(login)) and len(lines) > before + 1, 5)
+        assert current_token(login) != first
+    assert [line["log_level"] for line in lines] == ["warning", "info"] * 3
+    assert provider.client_secret not in str(lines)
 
 
 def test_a_file_is_read_again(tmp_path: Path) -> None:
@@ -230,14 +296,15 @@ def test_messages_of_sources(
     pin_messages({what: (lambda each=each: each) for what, each in said.items()})
 
 
-def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dripping:
-        def read1(self, _size: int) -> bytes:
-            time.sleep(0.05)
-            return b"a"
-
-    with pytest.raises(TokenError, match="within"):
-        token_sources._limited(Dripping(), time.monotonic() + 0.2, "token_endpoint")
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setattr(token_sources, "ANSWER_SECONDS", 0.3)
+    with IdentityProvider() as provider:
+        provider.status, provider.answer, provider.pause_seconds = status, bytes(500), 0.1
+        began = time.monotonic()
+        with pytest.raises(TokenError, match="within" if status == 200 else "500"):
+            of_endpoint(by_endpoint(provider))
+    assert time.monotonic() - began < 5
 
 
 def test_messages_of_fields(pin_messages: PinMessages) -> None:

@@ -5,6 +5,8 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -156,11 +158,46 @@ def test_messages_about_tokens(
         ),
         "wrong secret": refusal(endpoint),
     }
-    provider.stop()
     (elsewhere / "secret").write_text(provider.client_secret)
-    away = of_endpoint(token_broker, provider, elsewhere, topic_prefix, "admin-2").cluster
-    messages["the provider is down"] = refusal(away, is_away=True)
+    users = (f"user-{number}" for number in count())  # each asks anew
+
+    def anew(**more: str) -> Cluster:
+        of = of_endpoint(token_broker, provider, elsewhere, topic_prefix, next(users))
+        return replace(of, security={**of.security, **more}).cluster
+
+    for what, status, answer, is_away in (
+        ("garbage", 200, b"<html>hunter2</html>", False),
+        ("opaque tokens", 200, b'{"access_token": "hunter2"}', False),
+        ("no tokens", 200, b'{"error": "hunter2"}', False),
+        ("too much", 200, b"hunter2" * 100_000, False),
+        ("a redirect", 307, b"", False),
+        ("an unknown refusal", 403, b"hunter2", False),
+        ("an error of its own", 500, b"hunter2", True),
+    ):
+        provider.status, provider.answer = status, answer
+        messages[f"the provider answers {what}"] = refusal(anew(), is_away=is_away)
+    for status in (200, 500):
+        provider.status, provider.answer, provider.pause_seconds = status, b"hunter2" * 100, 0.2
+        began = time.monotonic()
+        messages[f"the provider answers {status} slowly"] = refusal(anew(), is_away=True)
+        assert time.monotonic() - began < 15
+    provider.status, provider.answer, provider.pause_seconds = 200, None, 0.0
+    of_stranger = token_broker.stranger.issue("provider", server=True)
+    with IdentityProvider(shown=token_broker.authority.issue("provider", server=True)) as secured:
+        secured.use_keys_of(provider)
+        (elsewhere / "secret").write_text(secured.client_secret)
+        by_tls = {"token_endpoint": secured.token_endpoint}
+        probe(anew(**by_tls, token_ca_file="ca.crt"))
+        messages["the provider is not trusted"] = refusal(anew(**by_tls)).replace(
+            secured.token_endpoint, "ENDPOINT"
+        )
+        secured.shown = of_stranger
+        refused = refusal(anew(**by_tls, token_ca_file="ca.crt"))
+        messages["the provider has another authority"] = refused.replace(secured.token_endpoint, "ENDPOINT")
+    provider.stop()
+    messages["the provider is down"] = refusal(anew(), is_away=True)
     provider.start()
+    assert "hunter" not in str(messages)
     pin_messages({what: (lambda message=message: message) for what, message in messages.items()})
 
 

@@ -4,7 +4,6 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -58,7 +57,7 @@ def test_clients_that_a_broker_refuses_are_told_why(patient: Patient, broker: st
 
     def by_certificate(certificate: Issued, **more: str) -> Security:
         files = {"certificate_file": certificate.certificate_file, "key_file": certificate.key_file}
-        return replace(trusting, **files, **more)
+        return Security(ca_file=trusting.ca_file, **files, **more)
 
     expired = secured.authority.issue("admin", client=True, not_after=YESTERDAY)
     admin = patient.by_password(ADMIN)
@@ -68,7 +67,7 @@ def test_clients_that_a_broker_refuses_are_told_why(patient: Patient, broker: st
     for security, servers, step, cause in (
         (patient.by_password(ADMIN, "wrong"), sasl, "authentication", WRONG),
         (patient.by_password("nobody", "any"), sasl, "authentication", WRONG),
-        (trusting, sasl, "authentication", "it requires a user name and a password, and we gave none"),
+        (trusting, sasl, "authentication", "it requires a login, and we gave none"),
         (admin, secured.plain_servers, "authentication", "it does not accept SCRAM-SHA-512"),
         (None, tls, "TLS", "it requires TLS, and we connected without"),
         (trusting, tls, "TLS", "it requires a client certificate, and we gave none"),

@@ -3,6 +3,7 @@
 import base64
 import json
 import secrets
+import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +13,8 @@ from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.support.brokers.secured.certificates import Issued
 
 ISSUER, AUDIENCE = "https://login.test", "kafka"
 
@@ -29,8 +32,18 @@ def _number(value: int) -> str:
     return _base64(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of clients that go away, or do not trust us."""
+
+
 class IdentityProvider:
     """Serves `/keys` and `/token` within a with block.
+
+    Parameters
+    ----------
+    lifetime_seconds : see below.
+    shown : the certificate that connections from now on are shown; None: http.
 
     Attributes
     ----------
@@ -38,12 +51,15 @@ class IdentityProvider:
     answer : bytes that `/token` answers instead; None: a token.
     status : of that answer, or of each one if it is not 200.
     requests : how often a token was asked for.
+    shown : see above; not None, if it was not at first.
+    pause_seconds : between two bytes of that answer.
     """
 
-    def __init__(self, lifetime_seconds: float = 300.0) -> None:
+    def __init__(self, lifetime_seconds: float = 300.0, shown: Issued | None = None) -> None:
         self.lifetime_seconds, self.audience = lifetime_seconds, AUDIENCE
         self.answer: bytes | None = None
         self.status = 200
+        self.shown, self.pause_seconds = shown, 0.0
         self.requests = 0
         self.scopes: list[str] = []
         self.client_secret = secrets.token_urlsafe(12)
@@ -62,16 +78,20 @@ class IdentityProvider:
     @property
     def keys_url(self) -> str:
         """Address for `sasl.oauthbearer.jwks.endpoint.url`."""
-        return f"http://127.0.0.1:{self._port}/keys"
+        return f"{self._origin}/keys"
 
     @property
     def token_endpoint(self) -> str:
         """Address for clients."""
-        return f"http://127.0.0.1:{self._port}/token"
+        return f"{self._origin}/token"
+
+    @property
+    def _origin(self) -> str:
+        return f"http{'s' if self.shown else ''}://127.0.0.1:{self._port}"
 
     def start(self) -> None:
         """Answer, on the same port as before."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), self._handler())
+        self._server = _Server(("127.0.0.1", self._port), self._handler())
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -81,6 +101,10 @@ class IdentityProvider:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
+
+    def use_keys_of(self, other: "IdentityProvider") -> None:
+        """Sign tokens like another provider."""
+        self._key = other._key
 
     def token(self, subject: str, *, is_of_other_key: bool = False, **claims: object) -> str:
         """Return a signed token; claims replace its own."""
@@ -122,6 +146,13 @@ class IdentityProvider:
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
+            def setup(self) -> None:
+                if provider.shown is not None:
+                    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                    context.load_cert_chain(provider.shown.certificate_file, provider.shown.key_file)
+                    self.request = context.wrap_socket(self.request, server_side=True)
+                super().setup()
+
             def do_GET(self) -> None:
                 self._answer(200, provider._keys())
 
@@ -138,7 +169,12 @@ class IdentityProvider:
                     self.send_header("Location", provider.keys_url)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                if not provider.pause_seconds:
+                    self.wfile.write(body)
+                    return
+                for byte in body:
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(provider.pause_seconds)
 
         return Handler
 
