@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kafka import KafkaAdminClient
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError, TopicAuthorizationFailedError
 
+from deniable.cluster.connection import groups
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics.checks import TopicSetupError
@@ -25,7 +26,6 @@ TRANSACTIONS = {
     26: "EndTxn",
     28: "TxnOffsetCommit",
 }
-GROUPS = {8: "OffsetCommit", 9: "OffsetFetch", 11: "JoinGroup", 12: "Heartbeat", 14: "SyncGroup"}
 
 
 class Need(NamedTuple):
@@ -123,7 +123,7 @@ NEEDS = (
     Need(
         "group protocol",
         (Role.AGGREGATOR, Role.RELAY),
-        GROUPS,
+        groups.REQUESTS,
         questions.group_protocol,
         "workers and relays, which join classic groups, share no partitions; allow these",
     ),

@@ -20,6 +20,7 @@ from kafka.admin import (
 )
 from kafka.errors import ClusterAuthorizationFailedError, SecurityDisabledError, TopicAuthorizationFailedError
 
+from deniable.cluster.connection import groups
 from deniable.cluster.connection.probe import address_of
 from deniable.cluster.topics.findings import numbers_of, operations_of, setting_findings, settings_of
 from deniable.cluster.topics.plan import DAY_MILLISECONDS, plan
@@ -34,8 +35,6 @@ OK, CANNOT, UNKNOWN = "ok", "cannot", "unknown"
 UNTRIED = (UNKNOWN, "not tried: the step transactions did not get so far")
 COMMITTED_FETCH = 4  # the first version of Fetch with an isolation level
 DESCRIBE_ACLS = 29
-CLASSIC = "classic"
-PROTOCOLS = "group.coordinator.rebalance.protocols"
 CLEANER = "log.cleaner.enable"
 DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
 EXPIRATION = "producer.id.expiration.ms"
@@ -148,10 +147,10 @@ def compaction(asked: Question) -> Reply:
 def group_protocol(asked: Question) -> Reply:
     """Whether brokers allow the groups that workers and relays join."""
     try:
-        allowed = {each.get(PROTOCOLS, CLASSIC) for each in asked.settings}
+        allowed = {each.get(groups.ALLOWED_PROTOCOLS) or groups.PROTOCOL for each in asked.settings}
     except ClusterAuthorizationFailedError:
-        return OK, "classic groups, which workers and relays join, are offered"
-    lacking = [each for each in allowed if CLASSIC not in each.split(",")]
+        return OK, f"{groups.PROTOCOL} groups, which workers and relays join, are offered"
+    lacking = [each for each in allowed if groups.PROTOCOL not in each.split(",")]
     return (CANNOT if lacking else OK), f"brokers allow {' and '.join(sorted(lacking or allowed))}"
 
 

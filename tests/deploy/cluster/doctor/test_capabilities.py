@@ -17,6 +17,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection import groups
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.topics.plan import DAY_MILLISECONDS, TopicPlan, plan
@@ -206,7 +207,7 @@ def test_what_brokers_lack_is_said_with_what_it_means(pin_messages: PinMessages)
         return f"{found.name}  {found.answer}: {found.what}"
 
     old = dict.fromkeys(range(100), (0, questions.COMMITTED_FETCH - 1))
-    only_new = [{questions.PROTOCOLS: "consumer"}]
+    only_new = [{groups.ALLOWED_PROTOCOLS: "consumer"}]
     refusing = [need for need in NEEDS if isinstance(need.ask, questions.Trial)]
     of_versions = [need for need in NEEDS if need.ask in (questions.committed, questions.group_protocol)]
     pin_messages(
