@@ -18,7 +18,6 @@ from deniable.deploy.cluster.permissions.acls import AclError
 
 ALL = tuple(Role)
 WORKER = (Role.AGGREGATOR,)
-SETTINGS = "DescribeConfigs on the cluster"
 TRANSACTIONS = {
     22: "InitProducerId",
     24: "AddPartitionsToTxn",
@@ -39,7 +38,6 @@ class Need(NamedTuple):
     ask : the rest.
     lack : what it means that brokers cannot, and what to do.
     is_vital : whether counts would be wrong without it, or nothing would work.
-    permission : that asking takes; empty if a role that needs the capability has it.
     """
 
     name: str
@@ -48,15 +46,16 @@ class Need(NamedTuple):
     ask: Callable[[Question], Reply]
     lack: str
     is_vital: bool = True
-    permission: str = ""
 
     def answer(self, asked: Question) -> Capability:
         """Ask, and put the answer into words."""
         absent = [name for number, name in self.requests.items() if number not in asked.offered]
         try:
             word, what = (CANNOT, f"no {absent[0]}") if absent else self.ask(asked)
-        except (ClusterAuthorizationFailedError, TopicAuthorizationFailedError):
-            word, what = UNKNOWN, f"not permitted to ask ({self.permission})"
+        except ClusterAuthorizationFailedError:
+            word, what = UNKNOWN, "not permitted to ask (DescribeConfigs on the cluster)"
+        except TopicAuthorizationFailedError:
+            word, what = UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)"
         except (KafkaError, TopicSetupError, AclError) as error:
             if outage_finding(error, asked.case.away):
                 raise
@@ -118,7 +117,6 @@ NEEDS = (
         questions.compaction,
         "`state` would grow without end, or become unreadable; enable the cleaner, and let "
         "delete.retention.ms of `state` be at least producer.id.expiration.ms",
-        permission=SETTINGS,
     ),
     Need(
         "group protocol",
@@ -133,7 +131,6 @@ NEEDS = (
         {},
         questions.topic_settings,
         "counts would change, or be lost; do what the step topics says, or use a Kafka that takes these",
-        permission="Create on the topics",
     ),
     Need(
         "quotas",
@@ -142,7 +139,6 @@ NEEDS = (
         questions.quotas,
         "one producer can fill the topics; limit it elsewhere",
         is_vital=False,
-        permission=SETTINGS,
     ),
     Need(
         "authorizer",

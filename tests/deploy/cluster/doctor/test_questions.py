@@ -1,0 +1,149 @@
+"""What brokers state, leave out, or hide from us: no answer is ok that rests on something unseen."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from kafka import KafkaAdminClient
+
+from deniable.cluster.connection import groups
+from deniable.cluster.permissions.roles import Role
+from deniable.cluster.topics.plan import DAY_MILLISECONDS, plan
+from deniable.config.file import Configuration
+from deniable.deploy.cluster.doctor.capabilities.needs import NEEDS
+from deniable.deploy.cluster.doctor.capabilities.questions import (
+    CANNOT,
+    CLEANER,
+    CLEANUP,
+    EXPIRATION,
+    OK,
+    TOMBSTONES,
+    UNKNOWN,
+    Question,
+    Reply,
+    compaction,
+    group_protocol,
+)
+from deniable.deploy.cluster.doctor.case import Case
+from deniable.protocol.topic_names import Topics
+from tests.support.brokers.secured.broker import SecuredBroker
+from tests.support.deploy.doctors import Patient, run
+from tests.support.producers.topics import change
+
+TOPICS = Topics("d-", 2)
+DAY = str(DAY_MILLISECONDS)
+LONGER = str(DAY_MILLISECONDS + 1)
+GOOD = {CLEANER: "true", EXPIRATION: DAY}
+PLANNED = next(each.settings for each in plan(TOPICS) if each.name == TOPICS.state)
+Settings = Mapping[str, str | None]
+
+
+class Stating:
+    """States the settings of `state`; None: it is absent; without any: they are hidden from us."""
+
+    def __init__(self, state: Settings | None) -> None:
+        self._state = state
+
+    def describe_topics(self, names: list[str]) -> list[dict[str, object]]:
+        is_there = {TOPICS.state: self._state is not None}
+        return [
+            {"name": each, "error_code": 0 if is_there.get(each) else 3, "authorized_operations": []}
+            for each in names
+        ]
+
+    def describe_configs(self, resources: list[object], config_filter: str) -> dict[str, object]:
+        stated = {key: {"value": value} for key, value in (self._state or {}).items()}
+        return {"topic": {TOPICS.state: stated}}
+
+
+def question(brokers: Sequence[Settings], state: Settings | None = None) -> Question:
+    configuration = SimpleNamespace(topics=TOPICS)
+    case = SimpleNamespace(configuration=configuration, role=Role.AGGREGATOR, proven={}, away=[])
+    asked = Question(cast(KafkaAdminClient, Stating(state)), cast(Case, case))
+    vars(asked).update(settings=brokers, offered=groups.REQUESTS)
+    return asked
+
+
+def without(key: str) -> Settings:
+    return {name: value for name, value in GOOD.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "reply"),
+    [
+        ([GOOD], (OK, f"the cleaner runs, and {TOMBSTONES} {DAY} is at least {EXPIRATION} {DAY}")),
+        (
+            [GOOD, {**GOOD, EXPIRATION: LONGER}],
+            (CANNOT, f"{EXPIRATION} {LONGER} is more than {TOMBSTONES} {DAY}"),
+        ),
+        ([{EXPIRATION: LONGER}, GOOD], (CANNOT, f"{EXPIRATION} {LONGER} is more than {TOMBSTONES} {DAY}")),
+        ([GOOD, {**GOOD, CLEANER: "false"}], (CANNOT, f"{CLEANER} is false")),
+        ([{CLEANER: "false"}], (CANNOT, f"{CLEANER} is false")),
+        ([{"other": "1"}], (UNKNOWN, f"the brokers do not state {CLEANER} and {EXPIRATION}")),
+        ([GOOD, without(CLEANER)], (UNKNOWN, f"the brokers do not state {CLEANER}")),
+        ([{**GOOD, CLEANER: None}], (UNKNOWN, f"the brokers do not state {CLEANER}")),
+        ([without(EXPIRATION), GOOD], (UNKNOWN, f"the brokers do not state {EXPIRATION}")),
+        ([{**GOOD, EXPIRATION: None}], (UNKNOWN, f"the brokers do not state {EXPIRATION}")),
+    ],
+)
+def test_compaction_by_what_brokers_state(brokers: list[Settings], reply: Reply) -> None:
+    assert compaction(question(brokers, PLANNED)) == reply
+
+
+@pytest.mark.parametrize(
+    ("state", "reply"),
+    [
+        (None, (OK, f"the cleaner runs, and the planned {TOMBSTONES} {DAY} is at least {EXPIRATION} {DAY}")),
+        ({**PLANNED, CLEANUP: "delete"}, (CANNOT, f"{CLEANUP} of topic d-state is delete")),
+        ({**PLANNED, CLEANUP: "compact,delete"}, (CANNOT, f"{CLEANUP} of topic d-state is compact,delete")),
+        ({CLEANUP: "compact"}, (CANNOT, f"topic d-state has no {TOMBSTONES}")),
+        ({CLEANUP: "compact", TOMBSTONES: None}, (CANNOT, f"topic d-state has no {TOMBSTONES}")),
+        ({**PLANNED, TOMBSTONES: "1"}, (CANNOT, f"{EXPIRATION} {DAY} is more than {TOMBSTONES} 1")),
+    ],
+)
+def test_compaction_by_the_settings_of_state(state: Settings | None, reply: Reply) -> None:
+    assert compaction(question([GOOD], state)) == reply
+
+
+def test_compaction_is_unknown_where_the_settings_of_state_are_hidden() -> None:
+    (need,) = [each for each in NEEDS if each.name == "compaction"]
+    answer = need.answer(question([GOOD], {}))
+    assert answer[1:] == (UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)")
+
+
+@pytest.mark.parametrize(
+    ("brokers", "word"),
+    [(["classic"], OK), ([None], OK), (["consumer,classic"], OK), (["classic", "consumer"], CANNOT)],
+)
+def test_group_protocol_by_what_brokers_state(brokers: list[str | None], word: str) -> None:
+    asked = question([{groups.ALLOWED_PROTOCOLS: each} for each in brokers])
+    assert group_protocol(asked)[0] == word
+    assert group_protocol(question([{}]))[0] == OK
+
+
+def said(configuration: Configuration, name: str) -> str:
+    capabilities = run(configuration)["capabilities"].capabilities
+    return next(f"{each.answer}: {each.what}" for each in capabilities if each.name == name)
+
+
+@pytest.mark.broker
+def test_topic_settings_rest_on_topics_that_were_seen(
+    secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str
+) -> None:
+    patient = Patient(secured_broker, tmp_path, topic_prefix)
+    patient.create_topics()
+    admin, worker = patient.as_admin(), patient.user("worker", Role.AGGREGATOR)
+    topics = admin.topics
+    assert said(worker, "topic settings") == "ok: right in 6 topics; an aggregator may not see 3 others"
+    blind = patient.user("blind", Role.AGGREGATOR, but=[f"DescribeConfigs topic {topics.counts}"])
+    hidden = f"unknown: not permitted to ask (DescribeConfigs on {topics.counts})"
+    assert said(blind, "topic settings") == hidden
+    with patient.admin() as client:
+        client.delete_topics([topics.estimates])
+        assert said(admin, "topic settings") == "ok: right in 8 topics; 1 absent topic would be created so"
+        change(client, topics.state, {CLEANUP: "delete"})
+    wrong = f"cannot: topic {topics.state}: {CLEANUP} must be compact, got delete"
+    assert said(admin, "topic settings").startswith(wrong)
+    assert said(admin, "compaction").startswith(f"cannot: {CLEANUP} of topic {topics.state} is delete")
