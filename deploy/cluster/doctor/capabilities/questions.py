@@ -23,7 +23,7 @@ from kafka.errors import ClusterAuthorizationFailedError, SecurityDisabledError,
 from deniable.cluster.connection import groups
 from deniable.cluster.connection.probe import address_of
 from deniable.cluster.permissions.findings import with_article
-from deniable.cluster.permissions.roles import permissions_of, topic_permission
+from deniable.cluster.permissions.roles import permissions_of, topic_permission, topics_of
 from deniable.cluster.topics.findings import operations_of, setting_findings, settings_of
 from deniable.cluster.topics.plan import plan
 from deniable.deploy.cluster.doctor.case import Case
@@ -41,13 +41,6 @@ CLEANUP = "cleanup.policy"
 CLEANER = "log.cleaner.enable"
 EXPIRATION = "producer.id.expiration.ms"
 TOMBSTONES = "delete.retention.ms"
-ANYTHING = ACLFilter(
-    None,
-    None,
-    ACLOperation.ANY,
-    ACLPermissionType.ANY,
-    ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
-)
 #: ok, cannot or unknown, and what was seen.
 Reply = tuple[str, str]
 
@@ -216,13 +209,17 @@ def quotas(asked: Question) -> Reply:
 
 
 def authorizer(asked: Question) -> Reply:
-    """Whether there is one: it shows us its rules, or denies them."""
+    """Whether there is one: it shows us its rules for one topic, or denies them."""
     if DESCRIBE_ACLS not in asked.offered:
         return UNKNOWN, "no DescribeAcls"
+    topic = topics_of(asked.case.role, asked.case.configuration.topics)[0]
+    which = ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.MATCH)
     try:
-        asked.admin.describe_acls(ANYTHING)
+        rules, _ = asked.admin.describe_acls(
+            ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, which)
+        )
     except SecurityDisabledError:
         return CANNOT, "the brokers have none"
     except ClusterAuthorizationFailedError:
-        return OK, "it denies us its list of permissions"
-    return OK, "it lists permissions"
+        return OK, "it does not show us permissions"
+    return OK, f"it lists {number_of(len(rules), 'permission')} for topic {topic}"

@@ -69,7 +69,7 @@ def test_a_broker_that_can_do_all_is_ok_for_every_role(set_up: Patient) -> None:
         assert result.status == "ok"
         head, *lines = lines_of(result).splitlines()
         assert (head.split(), len(lines)) == (["capabilities", "ok"], len(result.capabilities))
-        assert lines[-1] == f"{'':16}authorizer      ok: it lists permissions"
+        assert lines[-1].startswith(f"{'':16}authorizer      ok: it lists ")
 
 
 @of_broker

@@ -147,3 +147,17 @@ def test_topic_settings_rest_on_topics_that_were_seen(
     wrong = f"cannot: topic {topics.state}: {CLEANUP} must be compact, got delete"
     assert said(admin, "topic settings").startswith(wrong)
     assert said(admin, "compaction").startswith(f"cannot: {CLEANUP} of topic {topics.state} is delete")
+
+
+@pytest.mark.broker
+def test_an_authorizer_is_asked_for_the_permissions_of_one_topic(
+    secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str
+) -> None:
+    patient = Patient(secured_broker, tmp_path, topic_prefix)
+    topics = patient.as_admin().topics
+    none = f"ok: it lists 0 permissions for topic {topics.reports}"
+    assert said(patient.as_admin(), "authorizer") == none
+    worker = patient.user("worker", Role.AGGREGATOR)
+    assert said(worker, "authorizer") == "ok: it does not show us permissions"
+    all_of_worker = f"ok: it lists 3 permissions for topic {topics.reports}"
+    assert said(patient.as_admin(), "authorizer") == all_of_worker
