@@ -97,6 +97,13 @@ NEEDS = (
         "senders' clocks would decide what is late, and a replay might decide otherwise; use another Kafka",
     ),
     Need(
+        "append times",
+        (Role.RELAY,),
+        {},
+        questions.append_times,
+        "relays would refuse the uploads, whose senders' clocks would decide what is late; use another Kafka",
+    ),
+    Need(
         "read_committed",
         WORKER,
         {1: "Fetch"},

@@ -40,6 +40,8 @@ DESCRIBE_ACLS = 29
 CLEANUP = "cleanup.policy"
 CLEANER = "log.cleaner.enable"
 EXPIRATION = "producer.id.expiration.ms"
+TIMES = "message.timestamp.type"
+LOG_TIME = "LogAppendTime"
 TOMBSTONES = "delete.retention.ms"
 #: ok, cannot or unknown, and what was seen.
 Reply = tuple[str, str]
@@ -143,6 +145,15 @@ def compaction(asked: Question) -> Reply:
         return UNKNOWN, f"the brokers do not state {' and '.join(unstated)}"
     which = TOMBSTONES if is_there else f"the planned {TOMBSTONES}"
     return OK, f"the cleaner runs, and {which} {kept} is at least {EXPIRATION} {longest}"
+
+
+def append_times(asked: Question) -> Reply:
+    """Whether uploads get the broker's time, by the topic's setting: relays write no trial."""
+    topics = asked.case.configuration.topics
+    if topics.uploads not in operations_of(asked.admin, topics):
+        return UNKNOWN, f"topic {topics.uploads} is absent"
+    got = settings_of(asked.admin, [topics.uploads])[topics.uploads].get(TIMES)
+    return (OK if got == LOG_TIME else CANNOT), f"{TIMES} of topic {topics.uploads} is {got}"
 
 
 def group_protocol(asked: Question) -> Reply:

@@ -123,8 +123,8 @@ def test_group_protocol_by_what_brokers_state(brokers: list[str | None], word: s
     assert group_protocol(question([{}]))[0] == OK
 
 
-def said(configuration: Configuration, name: str) -> str:
-    capabilities = run(configuration)["capabilities"].capabilities
+def said(configuration: Configuration, name: str, role: Role = Role.AGGREGATOR) -> str:
+    capabilities = run(configuration, role)["capabilities"].capabilities
     return next(f"{each.answer}: {each.what}" for each in capabilities if each.name == name)
 
 
@@ -161,3 +161,23 @@ def test_an_authorizer_is_asked_for_the_permissions_of_one_topic(
     assert said(worker, "authorizer") == "ok: it does not show us permissions"
     all_of_worker = f"ok: it lists 3 permissions for topic {topics.reports}"
     assert said(patient.as_admin(), "authorizer") == all_of_worker
+
+
+@pytest.mark.broker
+def test_a_relay_relies_on_append_times_of_uploads(
+    secured_broker: SecuredBroker, tmp_path: Path, topic_prefix: str
+) -> None:
+    patient = Patient(secured_broker, tmp_path, topic_prefix)
+    topics = patient.as_admin().topics
+    absent = f"unknown: topic {topics.uploads} is absent"
+    assert said(patient.as_admin(), "append times", Role.RELAY) == absent
+    patient.create_topics()
+    relay = patient.user("relay", Role.RELAY)
+    setting = f"message.timestamp.type of topic {topics.uploads} is"
+    assert said(relay, "append times", Role.RELAY) == f"ok: {setting} LogAppendTime"
+    blind = patient.user("blind", Role.RELAY, but=[f"DescribeConfigs topic {topics.uploads}"])
+    hidden = "unknown: not permitted to ask (DescribeConfigs on the topics)"
+    assert said(blind, "append times", Role.RELAY) == hidden
+    with patient.admin() as client:
+        change(client, topics.uploads, {"message.timestamp.type": "CreateTime"})
+    assert said(relay, "append times", Role.RELAY).startswith(f"cannot: {setting} CreateTime")
