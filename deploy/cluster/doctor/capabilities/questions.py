@@ -34,7 +34,7 @@ from deniable.deploy.cluster.topics.replication import CLUSTERS_OWN
 from deniable.protocol.words import number_of
 
 OK, CANNOT, UNKNOWN = "ok", "cannot", "unknown"
-UNTRIED = (UNKNOWN, "not tried: the step transactions did not get so far")
+UNTRIED = (UNKNOWN, "not tried: the step transactions did not get that far")
 COMMITTED_FETCH = 4  # the first version of Fetch with an isolation level
 DESCRIBE_ACLS = 29
 CLEANUP = "cleanup.policy"
@@ -121,7 +121,11 @@ def offers(_asked: Question) -> Reply:
 def committed(asked: Question) -> Reply:
     """Whether readers can leave out what was aborted, by the version of Fetch."""
     _, version = asked.offered[1]
-    return (OK, "offered") if version >= COMMITTED_FETCH else (CANNOT, f"its Fetch ends at version {version}")
+    return (
+        (OK, "offered")
+        if version >= COMMITTED_FETCH
+        else (CANNOT, f"the brokers' Fetch ends at version {version}")
+    )
 
 
 def compaction(asked: Question) -> Reply:
@@ -216,13 +220,13 @@ def quotas(asked: Question) -> Reply:
         quota_of(asked.admin, "deniable")
     except AclError as refused:
         raise refused.__cause__ or refused from None
-    return OK, "offered"
+    return OK, "the brokers answer about them"
 
 
 def authorizer(asked: Question) -> Reply:
     """Whether there is one: it shows us its rules for one topic, or denies them."""
     if DESCRIBE_ACLS not in asked.offered:
-        return UNKNOWN, "no DescribeAcls"
+        return UNKNOWN, "the brokers do not offer DescribeAcls"
     topic = topics_of(asked.case.role, asked.case.configuration.topics)[0]
     which = ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.MATCH)
     try:

@@ -80,6 +80,8 @@ def test_what_a_role_may_not_ask_is_unknown_and_no_failure(set_up: Patient) -> N
         unknown = {name for name, answer in answers(result).items() if answer == UNKNOWN}
         assert unknown == ({"quotas", "compaction"} if role is Role.AGGREGATOR else {"quotas"}), role
         assert {said(result, name) for name in unknown} == {of_cluster}
+        note = f"{len(unknown)} of {len(result.capabilities)} unknown"
+        assert lines_of(result).splitlines()[0] == f"{'capabilities':16}ok: {note}"
         assert OK in answers(result).values()
         assert result.status == "ok"
 
@@ -183,7 +185,12 @@ def test_a_broker_that_forgets_tombstones_before_producers_cannot(set_up: Patien
     with set_up.admin() as admin, remembering(admin, DAY_MILLISECONDS + 1):
         results = run(set_up.as_admin())
     assert "producer.id.expiration.ms 86400001 is more than delete.retention.ms 86400000" in shown(results)
-    assert said(results["capabilities"], "compaction").startswith("cannot: ")
+    result = results["capabilities"]
+    assert said(result, "compaction").startswith("cannot: ")
+    head, *lines = lines_of(result).splitlines()
+    assert head == f"{'capabilities':16}failed: 1 of {len(result.capabilities)} cannot"
+    (finding,) = result.findings
+    assert lines[lines.index(f"{'':34}{finding.remedy}") - 1].split()[:2] == ["compaction", "cannot:"]
 
 
 @of_broker
@@ -204,7 +211,9 @@ def test_what_brokers_lack_is_said_with_what_it_means(pin_messages: PinMessages)
         asked = Question(cast(KafkaAdminClient, None), case)
         vars(asked).update(known)
         found = need.answer(asked)
-        return f"{found.name}  {found.answer}: {found.what}"
+        return "\n  ".join(
+            each for each in (f"{found.name}  {found.answer}: {found.what}", found.remedy) if each
+        )
 
     old = dict.fromkeys(range(100), (0, questions.COMMITTED_FETCH - 1))
     only_new = [{groups.ALLOWED_PROTOCOLS: "consumer"}]

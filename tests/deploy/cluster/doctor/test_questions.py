@@ -110,7 +110,7 @@ def test_compaction_by_the_settings_of_state(state: Settings | None, reply: Repl
 def test_compaction_is_unknown_where_the_settings_of_state_are_hidden() -> None:
     (need,) = [each for each in NEEDS if each.name == "compaction"]
     answer = need.answer(question([GOOD], {}))
-    assert answer[1:] == (UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)")
+    assert (answer.answer, answer.what) == (UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)")
 
 
 @pytest.mark.parametrize(
