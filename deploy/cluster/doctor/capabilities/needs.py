@@ -38,7 +38,7 @@ class Need(NamedTuple):
     roles : that need it.
     requests : of Kafka's protocol, by number, without which the rest is not asked.
     ask : the rest.
-    lack : what it means that brokers cannot.
+    lack : what it means that brokers cannot; empty if the answer says it.
     remedy : what to do then.
     is_vital : whether counts would be wrong without it, or nothing would work.
     """
@@ -65,7 +65,7 @@ class Need(NamedTuple):
                 raise
             word, what = UNKNOWN, str(error)
         if word == CANNOT:
-            return Capability(self.name, word, f"{what}; {self.lack}", self.remedy)
+            return Capability(self.name, word, "; ".join(filter(None, (what, self.lack))), self.remedy)
         return Capability(self.name, word, what)
 
 
@@ -135,9 +135,9 @@ NEEDS = (
         WORKER,
         {},
         questions.compaction,
-        "ledgers would lose rows, grow without end, or become unreadable",
-        "let cleanup.policy of this topic be compact, delete.retention.ms at least "
-        "producer.id.expiration.ms, and log.cleaner.enable true",
+        "",
+        "let cleanup.policy of `state` be compact, its delete.retention.ms at least the brokers' "
+        "producer.id.expiration.ms, and their log.cleaner.enable true",
     ),
     Need(
         "group protocol",

@@ -115,17 +115,15 @@ class Trial:
 
 def offers(_asked: Question) -> Reply:
     """Need no more than the requests."""
-    return OK, "offered"
+    return OK, "the brokers offer it"
 
 
 def committed(asked: Question) -> Reply:
     """Whether readers can leave out what was aborted, by the version of Fetch."""
     _, version = asked.offered[1]
-    return (
-        (OK, "offered")
-        if version >= COMMITTED_FETCH
-        else (CANNOT, f"the brokers' Fetch ends at version {version}")
-    )
+    if version < COMMITTED_FETCH:
+        return CANNOT, f"the brokers' Fetch ends at version {version}"
+    return OK, "the brokers offer it"
 
 
 def compaction(asked: Question) -> Reply:
@@ -136,15 +134,16 @@ def compaction(asked: Question) -> Reply:
     if is_there:
         of_topic = settings_of(asked.admin, [topics.state])[topics.state]
     if (policy := of_topic.get(CLEANUP)) != state.settings[CLEANUP]:
-        return CANNOT, f"{CLEANUP} of topic {topics.state} is {policy}"
+        return CANNOT, f"{CLEANUP} of topic {topics.state} is {policy}, so ledgers would lose rows"
     if not (kept := of_topic.get(TOMBSTONES)):
-        return CANNOT, f"topic {topics.state} has no {TOMBSTONES}"
+        return CANNOT, f"topic {topics.state} has no {TOMBSTONES}, so it might become unreadable"
     stated = {key: [each.get(key) for each in asked.settings] for key in (CLEANER, EXPIRATION)}
     if "false" in stated[CLEANER]:
-        return CANNOT, f"{CLEANER} is false"
+        return CANNOT, f"{CLEANER} is false, so topic {topics.state} would grow without end"
     longest = max((int(each) for each in stated[EXPIRATION] if each), default=0)
     if longest > int(kept):
-        return CANNOT, f"{EXPIRATION} {longest} is more than {TOMBSTONES} {kept}"
+        what = f"{EXPIRATION} {longest} is more than {TOMBSTONES} {kept}"
+        return CANNOT, f"{what}, so topic {topics.state} might become unreadable"
     if unstated := [key for key, values in stated.items() if not all(values)]:
         return UNKNOWN, f"the brokers do not state {' and '.join(unstated)}"
     which = TOMBSTONES if is_there else f"the planned {TOMBSTONES}"
@@ -211,7 +210,7 @@ def _absent(asked: Question, allowed: Mapping[str, set[str]]) -> Reply:
             word = CANNOT if answer["error_code"] in POLICY else UNKNOWN
             return word, f"topic {answer['name']} is refused: {answer['error_message']}"
     number = number_of(len(wanted), "absent topic")
-    return OK, f"{number} would be created so" + ", but for those that this cluster chooses itself" * left
+    return OK, f"{number} would be created with them" + ", but for those that the cluster chooses" * left
 
 
 def quotas(asked: Question) -> Reply:

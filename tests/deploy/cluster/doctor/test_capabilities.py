@@ -92,7 +92,7 @@ def test_before_topics_exist_it_is_asked_whether_they_could_be_created(
 ) -> None:
     patient = Patient(secured_broker, tmp_path, topic_prefix)
     before = run(patient.as_admin())["capabilities"]
-    assert said(before, "topic settings") == "ok: 9 absent topics would be created so"
+    assert said(before, "topic settings") == "ok: 9 absent topics would be created with them"
     assert said(before, "fencing").startswith("unknown: not tried: ")
     worker = run(patient.user("worker", Role.AGGREGATOR))["capabilities"]
     assert said(worker, "topic settings") == "unknown: not permitted to ask (Create on the topics)"

@@ -37,6 +37,10 @@ DAY = str(DAY_MILLISECONDS)
 LONGER = str(DAY_MILLISECONDS + 1)
 GOOD = {CLEANER: "true", EXPIRATION: DAY}
 PLANNED = next(each.settings for each in plan(TOPICS) if each.name == TOPICS.state)
+UNREADABLE = "so topic d-state might become unreadable"
+TOO_LONG = CANNOT, f"{EXPIRATION} {LONGER} is more than {TOMBSTONES} {DAY}, {UNREADABLE}"
+NO_TOMBSTONES = CANNOT, "topic d-state has no delete.retention.ms, so it might become unreadable"
+NOT_CLEANED = CANNOT, f"{CLEANER} is false, so topic d-state would grow without end"
 Settings = Mapping[str, str | None]
 
 
@@ -76,11 +80,11 @@ def without(key: str) -> Settings:
         ([GOOD], (OK, f"the cleaner runs, and {TOMBSTONES} {DAY} is at least {EXPIRATION} {DAY}")),
         (
             [GOOD, {**GOOD, EXPIRATION: LONGER}],
-            (CANNOT, f"{EXPIRATION} {LONGER} is more than {TOMBSTONES} {DAY}"),
+            TOO_LONG,
         ),
-        ([{EXPIRATION: LONGER}, GOOD], (CANNOT, f"{EXPIRATION} {LONGER} is more than {TOMBSTONES} {DAY}")),
-        ([GOOD, {**GOOD, CLEANER: "false"}], (CANNOT, f"{CLEANER} is false")),
-        ([{CLEANER: "false"}], (CANNOT, f"{CLEANER} is false")),
+        ([{EXPIRATION: LONGER}, GOOD], TOO_LONG),
+        ([GOOD, {**GOOD, CLEANER: "false"}], NOT_CLEANED),
+        ([{CLEANER: "false"}], NOT_CLEANED),
         ([{"other": "1"}], (UNKNOWN, f"the brokers do not state {CLEANER} and {EXPIRATION}")),
         ([GOOD, without(CLEANER)], (UNKNOWN, f"the brokers do not state {CLEANER}")),
         ([{**GOOD, CLEANER: None}], (UNKNOWN, f"the brokers do not state {CLEANER}")),
@@ -96,11 +100,20 @@ def test_compaction_by_what_brokers_state(brokers: list[Settings], reply: Reply)
     ("state", "reply"),
     [
         (None, (OK, f"the cleaner runs, and the planned {TOMBSTONES} {DAY} is at least {EXPIRATION} {DAY}")),
-        ({**PLANNED, CLEANUP: "delete"}, (CANNOT, f"{CLEANUP} of topic d-state is delete")),
-        ({**PLANNED, CLEANUP: "compact,delete"}, (CANNOT, f"{CLEANUP} of topic d-state is compact,delete")),
-        ({CLEANUP: "compact"}, (CANNOT, f"topic d-state has no {TOMBSTONES}")),
-        ({CLEANUP: "compact", TOMBSTONES: None}, (CANNOT, f"topic d-state has no {TOMBSTONES}")),
-        ({**PLANNED, TOMBSTONES: "1"}, (CANNOT, f"{EXPIRATION} {DAY} is more than {TOMBSTONES} 1")),
+        (
+            {**PLANNED, CLEANUP: "delete"},
+            (CANNOT, f"{CLEANUP} of topic d-state is delete, so ledgers would lose rows"),
+        ),
+        (
+            {**PLANNED, CLEANUP: "compact,delete"},
+            (CANNOT, f"{CLEANUP} of topic d-state is compact,delete, so ledgers would lose rows"),
+        ),
+        ({CLEANUP: "compact"}, NO_TOMBSTONES),
+        ({CLEANUP: "compact", TOMBSTONES: None}, NO_TOMBSTONES),
+        (
+            {**PLANNED, TOMBSTONES: "1"},
+            (CANNOT, f"{EXPIRATION} {DAY} is more than {TOMBSTONES} 1, {UNREADABLE}"),
+        ),
     ],
 )
 def test_compaction_by_the_settings_of_state(state: Settings | None, reply: Reply) -> None:
@@ -142,7 +155,10 @@ def test_topic_settings_rest_on_topics_that_were_seen(
     assert said(blind, "topic settings") == hidden
     with patient.admin() as client:
         client.delete_topics([topics.estimates])
-        assert said(admin, "topic settings") == "ok: right in 8 topics; 1 absent topic would be created so"
+        assert (
+            said(admin, "topic settings")
+            == "ok: right in 8 topics; 1 absent topic would be created with them"
+        )
         change(client, topics.state, {CLEANUP: "delete"})
     wrong = f"cannot: topic {topics.state}: {CLEANUP} must be compact, got delete"
     assert said(admin, "topic settings").startswith(wrong)
