@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import UnsupportedVersionError
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
@@ -21,6 +22,7 @@ from deniable.cluster.connection import groups
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.topics.plan import DAY_MILLISECONDS, TopicPlan, plan
+from deniable.config.file import Configuration
 from deniable.deploy.cluster.doctor.capabilities import questions, transactions
 from deniable.deploy.cluster.doctor.capabilities.needs import NEEDS, Need, capabilities
 from deniable.deploy.cluster.doctor.capabilities.questions import CANNOT, EXPIRATION, OK, UNKNOWN, Question
@@ -142,6 +144,22 @@ def test_a_broker_without_fencing_or_isolation_cannot(
         patched.setattr(transactions, "assigned_consumer", partial(assigned_consumer, committed=False))
         answer = tried(set_up)
     assert (answers(answer)["read_committed"], answer.findings[0].is_warning) == (CANNOT, False)
+
+
+def test_a_broker_that_refuses_transactions_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object) -> None:
+        raise UnsupportedVersionError
+
+    monkeypatch.setattr(transactions, "_by_leader", lambda _: {1: 0})
+    monkeypatch.setattr(transactions, "_try", refused)
+    configuration = cast(Configuration, SimpleNamespace(topics=Topics("d-", 2)))
+    case = Case(configuration, Role.AGGREGATOR, time.time)
+    (finding,) = transactions.transactions(case, SECONDS).findings
+    assert "UnsupportedVersionError" in finding.what
+    (need,) = [each for each in NEEDS if each.name == "transactions"]
+    asked = Question(cast(KafkaAdminClient, None), case)
+    vars(asked)["offered"] = need.requests
+    assert need.answer(asked).answer == CANNOT
 
 
 @of_broker

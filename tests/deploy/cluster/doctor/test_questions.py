@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from kafka import KafkaAdminClient
+from kafka.admin import ACLOperation, ResourceType
+from kafka.errors import InvalidReplicationFactorError
 
 from deniable.cluster.connection import groups
-from deniable.cluster.permissions.roles import Role
-from deniable.cluster.topics.plan import DAY_MILLISECONDS, plan
+from deniable.cluster.permissions.roles import Permission, Role
+from deniable.cluster.topics.plan import DAY_MILLISECONDS, LEFT_TO_CLUSTER, plan
 from deniable.config.file import Configuration
 from deniable.deploy.cluster.doctor.capabilities.needs import NEEDS
 from deniable.deploy.cluster.doctor.capabilities.questions import (
@@ -23,10 +25,13 @@ from deniable.deploy.cluster.doctor.capabilities.questions import (
     UNKNOWN,
     Question,
     Reply,
+    committed,
     compaction,
     group_protocol,
+    topic_settings,
 )
 from deniable.deploy.cluster.doctor.case import Case
+from deniable.deploy.cluster.topics.creation import POLICY
 from deniable.protocol.topic_names import Topics
 from tests.support.brokers.secured.broker import SecuredBroker
 from tests.support.deploy.doctors import Patient, run
@@ -45,10 +50,13 @@ Settings = Mapping[str, str | None]
 
 
 class Stating:
-    """States the settings of `state`; None: it is absent; without any: they are hidden from us."""
+    """States the settings of `state`; None: it is absent; without any: they are hidden from us.
 
-    def __init__(self, state: Settings | None) -> None:
-        self._state = state
+    Refuses new topics with an error: all of them, or those with settings that are the cluster's to choose.
+    """
+
+    def __init__(self, state: Settings | None, error: int = 0, *, is_choosy: bool = False) -> None:
+        self._state, self._error, self._is_choosy = state, error, is_choosy
 
     def describe_topics(self, names: list[str]) -> list[dict[str, object]]:
         is_there = {TOPICS.state: self._state is not None}
@@ -61,11 +69,24 @@ class Stating:
         stated = {key: {"value": value} for key, value in (self._state or {}).items()}
         return {"topic": {TOPICS.state: stated}}
 
+    def create_topics(
+        self, topics: Mapping[str, Mapping[str, Settings]], *, validate_only: bool, raise_errors: bool
+    ) -> dict[str, list[dict[str, object]]]:
+        assert validate_only
 
-def question(brokers: Sequence[Settings], state: Settings | None = None) -> Question:
+        def error(name: str) -> int:
+            chosen = set(LEFT_TO_CLUSTER) & topics[name]["configs"].keys()
+            return self._error if chosen or not self._is_choosy else 0
+
+        return {
+            "topics": [{"name": each, "error_code": error(each), "error_message": "no"} for each in topics]
+        }
+
+
+def question(brokers: Sequence[Settings], state: Settings | None = None, **refusal: Any) -> Question:
     configuration = SimpleNamespace(topics=TOPICS)
     case = SimpleNamespace(configuration=configuration, role=Role.AGGREGATOR, proven={}, away=[])
-    asked = Question(cast(KafkaAdminClient, Stating(state)), cast(Case, case))
+    asked = Question(cast(KafkaAdminClient, Stating(state, **refusal)), cast(Case, case))
     vars(asked).update(settings=brokers, offered=groups.REQUESTS)
     return asked
 
@@ -128,12 +149,46 @@ def test_compaction_is_unknown_where_the_settings_of_state_are_hidden() -> None:
 
 @pytest.mark.parametrize(
     ("brokers", "word"),
-    [(["classic"], OK), ([None], OK), (["consumer,classic"], OK), (["classic", "consumer"], CANNOT)],
+    [
+        (["classic"], OK),
+        ([None], OK),
+        (["consumer,classic"], OK),
+        (["classical"], CANNOT),
+        (["classic", "consumer"], CANNOT),
+    ],
 )
 def test_group_protocol_by_what_brokers_state(brokers: list[str | None], word: str) -> None:
     asked = question([{groups.ALLOWED_PROTOCOLS: each} for each in brokers])
     assert group_protocol(asked)[0] == word
     assert group_protocol(question([{}]))[0] == OK
+
+
+@pytest.mark.parametrize(("version", "word"), [(3, CANNOT), (4, OK), (17, OK)])
+def test_readers_need_the_fetch_that_leaves_aborted_records_out(version: int, word: str) -> None:
+    asked = question([])
+    vars(asked)["offered"] = {1: (0, version)}
+    assert committed(asked)[0] == word
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reply"),
+    [
+        ({}, (OK, "7 absent topics would be created with them")),
+        ({"error": POLICY[0]}, (CANNOT, "topic d-reports is refused: no")),
+        ({"error": POLICY[1]}, (CANNOT, "topic d-reports is refused: no")),
+        ({"error": InvalidReplicationFactorError.errno}, (UNKNOWN, "topic d-reports is refused: no")),
+        (
+            {"error": POLICY[0], "is_choosy": True},
+            (OK, "7 absent topics would be created with them, but for those that the cluster chooses"),
+        ),
+    ],
+)
+def test_settings_of_absent_topics_by_what_brokers_refuse(refusal: dict[str, Any], reply: Reply) -> None:
+    assert topic_settings(question([], **refusal)) == reply
+
+
+def test_only_what_no_count_depends_on_is_a_warning() -> None:
+    assert {each.name for each in NEEDS if not each.is_vital} == {"quotas", "authorizer"}
 
 
 def said(configuration: Configuration, name: str, role: Role = Role.AGGREGATOR) -> str:
@@ -162,6 +217,7 @@ def test_topic_settings_rest_on_topics_that_were_seen(
         change(client, topics.state, {CLEANUP: "delete"})
     wrong = f"cannot: topic {topics.state}: {CLEANUP} must be compact, got delete"
     assert said(admin, "topic settings").startswith(wrong)
+    assert said(worker, "topic settings").startswith(wrong)  # it may not ask for a creation
     assert said(admin, "compaction").startswith(f"cannot: {CLEANUP} of topic {topics.state} is delete")
 
 
@@ -173,10 +229,13 @@ def test_an_authorizer_is_asked_for_the_permissions_of_one_topic(
     topics = patient.as_admin().topics
     none = f"ok: it lists 0 permissions for topic {topics.reports}"
     assert said(patient.as_admin(), "authorizer") == none
-    worker = patient.user("worker", Role.AGGREGATOR)
+    worker, worker_name = patient.user("worker", Role.AGGREGATOR), f"{topic_prefix}worker"
     assert said(worker, "authorizer") == "ok: it does not show us permissions"
     all_of_worker = f"ok: it lists 3 permissions for topic {topics.reports}"
     assert said(patient.as_admin(), "authorizer") == all_of_worker
+    every_topic = Permission(ResourceType.TOPIC, topic_prefix, ACLOperation.READ, is_prefix=True)
+    patient.allow(worker_name, [every_topic])
+    assert said(patient.as_admin(), "authorizer") == all_of_worker.replace("3", "4", 1)
 
 
 @pytest.mark.broker
