@@ -14,11 +14,11 @@ from kafka.errors import (
     TransactionalIdAuthorizationFailedError,
     for_code,
 )
-from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.producer import EndTxnRequest
 
 from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.coordinator import STARTING_ERRORS, patiently
+from deniable.cluster.connection.groups import authorized_operations
 from deniable.cluster.connection.requests import ask_coordinator
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import (
@@ -108,20 +108,11 @@ def topic_operations(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str,
 
 def group_operations(admin: KafkaAdminClient, group: str) -> set[str]:
     """Return allowed operations on a group, which need not exist."""
-    # Later versions return no operations for a group that does not exist.
-    request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True, max_version=5)
-
-    def operations() -> set[str]:
-        (answer,) = ask_coordinator(admin, group, request).groups
-        if answer.error_code:
-            raise for_code(answer.error_code)(group)
-        operations = answer.authorized_operations
-        return EVERY if operations is None else {each.name for each in ACLOperation if each in operations}
-
     try:
-        return patiently(operations)
+        operations = patiently(lambda: authorized_operations(admin, group))
     except GroupAuthorizationFailedError:
         return set()
+    return EVERY if operations is None else {each.name for each in ACLOperation if each in operations}
 
 
 def may_write_transactions(admin: KafkaAdminClient, transactional_id: str) -> bool:

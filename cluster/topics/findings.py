@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError
+from kafka.errors import TopicAuthorizationFailedError
 
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.findings import topic_operations
@@ -146,7 +146,7 @@ def fit_findings(admin: KafkaAdminClient, topics: Topics, name: str) -> list[Fin
 
 
 def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> list[Finding]:
-    """Find settings of existing topics that change counts; KafkaError if we may not see them.
+    """Find settings of existing topics that change counts; KafkaError as in `settings_of`.
 
     Retention and segments are the operator's choice, within `limits`.
     """
@@ -165,14 +165,15 @@ def setting_findings(admin: KafkaAdminClient, planned: Sequence[TopicPlan]) -> l
 
 
 def settings_of(admin: KafkaAdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return settings by topic; KafkaError if we may not see those of one."""
+    """Return settings by topic; TopicAuthorizationFailedError if we may not see those of one."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     if not resources:
         return {}
     settings = admin.describe_configs(resources, config_filter="all").get("topic", {})
     for each in resources:
         if not settings.get(each.name):  # kafka-python ignores the error in the answer
-            raise KafkaError(f"it does not let us see the settings of topic {each.name}")
+            what = f"it does not let us see the settings of topic {each.name} (DescribeConfigs)"
+            raise TopicAuthorizationFailedError(what)
     return {name: {key: each["value"] for key, each in found.items()} for name, found in settings.items()}
 
 

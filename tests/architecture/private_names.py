@@ -10,6 +10,7 @@ FETCHING = "aggregator/partition/fetching/run_fetching.py"
 CONSUMER = "aggregator/partition/consumer.py"
 CONNECTION = "producers/transport/connection.py"
 FINDINGS = "cluster/permissions/findings.py"
+GROUPS = "cluster/connection/groups.py"
 QUOTAS = "deploy/cluster/permissions/quotas.py"
 REQUESTS = "cluster/connection/requests.py"
 HANDSHAKES = "cluster/connection/handshakes.py"
@@ -345,7 +346,7 @@ INTERNAL = (
     ),
     *_names(KAFKA, "kafka.record", PUBLICATIONS, MemoryRecords="read what a fetch holds"),
     *_names(KAFKA, "kafka.record:MemoryRecords", PUBLICATIONS, next_batch="read what a fetch holds"),
-    *_names(KAFKA, "kafka.protocol.admin", FINDINGS, DescribeGroupsRequest="read permissions on a group"),
+    *_names(KAFKA, "kafka.protocol.admin", GROUPS, DescribeGroupsRequest="read permissions on a group"),
     *_names(KAFKA, "kafka.protocol.producer", FINDINGS, EndTxnRequest="try to write a transaction"),
     *_names(
         KAFKA,

@@ -22,15 +22,20 @@ class Capability(NamedTuple):
     name : of the thing.
     answer : ok, cannot or unknown.
     what : what was seen; what it means that they cannot; or why it is unknown.
+    remedy : if they cannot.
     """
 
     name: str
     answer: str
     what: str
+    remedy: str = ""
 
 
 class StepAnswer(NamedTuple):
-    """A step's findings, the note to print if there are none, and what it learned of brokers."""
+    """A step's findings, the note to print if there are none, and what it learned of brokers.
+
+    Capabilities are printed with their note, whatever was found.
+    """
 
     findings: list[Finding]
     note: str = ""

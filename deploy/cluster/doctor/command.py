@@ -56,12 +56,14 @@ def lines_of(result: Result) -> str:
     """Return a step's result as printed: status, findings and remedies."""
     head = f"{result.step:<{NAME_WIDTH}}"
     indent = " " * NAME_WIDTH
-    if result.capabilities:
-        known = (f"{each.name:<{NAME_WIDTH}}{each.answer}: {each.what}" for each in result.capabilities)
-        return "\n".join([f"{head}{result.status}", *(f"{indent}{line}" for line in known)])
-    if not result.findings:
-        return f"{head}{result.status}: {result.note}" if result.note else f"{head}{result.status}"
+    first = f"{head}{result.status}: {result.note}" if result.note else f"{head}{result.status}"
     lines = []
+    for each in result.capabilities:
+        lines.append(f"{indent}{each.name:<{NAME_WIDTH}}{each.answer}: {each.what}")
+        if each.remedy:
+            lines.append(f"{indent}{'':<{NAME_WIDTH}}  {each.remedy}")
+    if lines or not result.findings:
+        return "\n".join([first, *lines])
     for finding in result.findings:
         word = "warning" if finding.is_warning else "failed"
         lines.append(f"{indent}{word}: {finding.what}")

@@ -79,7 +79,8 @@ EDGE_STEPS = (
 class Result:
     """A step's result.
 
-    `status`: ok, warning, failed or skipped; `note` if there are no findings; `capabilities` of its own step.
+    `status`: ok, warning, failed or skipped; `note` if there are no findings, or with the `capabilities` of
+    the step of this name.
     """
 
     step: str
@@ -120,7 +121,7 @@ def _take(step: Step, case: Case, left_seconds: float) -> Result:
     answer, status = _within(step, case, seconds)
     if status == "ok" and answer.findings:
         status = "warning" if all(each.is_warning for each in answer.findings) else "failed"
-    note = "" if answer.findings else answer.note
+    note = answer.note if answer.capabilities or not answer.findings else ""
     findings, seconds = tuple(answer.findings), time.monotonic() - began
     return Result(step.name, status, findings, note, seconds, answer.capabilities)
 

@@ -49,11 +49,7 @@ class Attempt(NamedTuple):
         """Whether the broker refused it or hides the topic; a timeout or another error is no refusal."""
         if isinstance(self.error, UnknownTopicOrPartitionError):  # of existing topics
             return True
-        return (
-            isinstance(self.error, PermissionError | AclError)
-            or "uthoriz" in repr(self.error)
-            or "does not let us see the settings" in str(self.error)
-        )
+        return isinstance(self.error, PermissionError | AclError) or "uthoriz" in repr(self.error)
 
     def __str__(self) -> str:
         return "**yes**" if self.error is None else "refused"
@@ -197,7 +193,7 @@ def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
     """Return operations by name: the roles that may do them, and how to try them."""
     producer, aggregator, reader, edge, relay = Role
     writers: dict[str, tuple[Role, ...]] = {
-        topics.reports: (producer, relay),
+        topics.reports: (producer, aggregator, relay),
         topics.uploads: (edge, relay),
         topics.rejected_uploads: (relay,),
         **dict.fromkeys((topics.state, topics.counts, topics.rejected), (aggregator,)),
@@ -236,7 +232,9 @@ def operations(topics: Topics) -> dict[str, tuple[tuple[Role, ...], Operation]]:
         add("read settings of", name, settings.get(name, (aggregator,)), Tools.read_settings)
     for name, roles in groups.items():
         add("join group", name, roles, Tools.join)
-        add("read offsets of group", name, roles, Tools.read_offsets)
+        # Workers wait for what relays have sent.
+        readers_of = (*roles, aggregator) if name == topics.relay_group else roles
+        add("read offsets of group", name, readers_of, Tools.read_offsets)
         add("commit offsets of group", name, roles, Tools.commit_offsets)
         add("delete group", name, NOBODY, Tools.delete_group)
     for name, roles in ids.items():

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kafka import KafkaAdminClient
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError, TopicAuthorizationFailedError
 
+from deniable.cluster.connection import groups
 from deniable.cluster.finding import Finding
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics.checks import TopicSetupError
@@ -17,7 +18,8 @@ from deniable.deploy.cluster.permissions.acls import AclError
 
 ALL = tuple(Role)
 WORKER = (Role.AGGREGATOR,)
-SETTINGS = "DescribeConfigs on the cluster"
+ANOTHER = "use another Kafka: docs/kafka.md says which were run"
+SETTINGS = "do what the step topics says; if brokers do not obey these settings, use another Kafka"
 TRANSACTIONS = {
     22: "InitProducerId",
     24: "AddPartitionsToTxn",
@@ -25,7 +27,6 @@ TRANSACTIONS = {
     26: "EndTxn",
     28: "TxnOffsetCommit",
 }
-GROUPS = {8: "OffsetCommit", 9: "OffsetFetch", 11: "JoinGroup", 12: "Heartbeat", 14: "SyncGroup"}
 
 
 class Need(NamedTuple):
@@ -37,9 +38,9 @@ class Need(NamedTuple):
     roles : that need it.
     requests : of Kafka's protocol, by number, without which the rest is not asked.
     ask : the rest.
-    lack : what it means that brokers cannot, and what to do.
+    lack : what it means that brokers cannot; empty if the answer says it.
+    remedy : what to do then.
     is_vital : whether counts would be wrong without it, or nothing would work.
-    permission : that asking takes; empty if a role that needs the capability has it.
     """
 
     name: str
@@ -47,21 +48,25 @@ class Need(NamedTuple):
     requests: Mapping[int, str]
     ask: Callable[[Question], Reply]
     lack: str
+    remedy: str
     is_vital: bool = True
-    permission: str = ""
 
     def answer(self, asked: Question) -> Capability:
         """Ask, and put the answer into words."""
         absent = [name for number, name in self.requests.items() if number not in asked.offered]
         try:
-            word, what = (CANNOT, f"no {absent[0]}") if absent else self.ask(asked)
-        except (ClusterAuthorizationFailedError, TopicAuthorizationFailedError):
-            word, what = UNKNOWN, f"not permitted to ask ({self.permission})"
+            word, what = (CANNOT, f"the brokers do not offer {absent[0]}") if absent else self.ask(asked)
+        except ClusterAuthorizationFailedError:
+            word, what = UNKNOWN, "not permitted to ask (DescribeConfigs on the cluster)"
+        except TopicAuthorizationFailedError:
+            word, what = UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)"
         except (KafkaError, TopicSetupError, AclError) as error:
             if outage_finding(error, asked.case.away):
                 raise
             word, what = UNKNOWN, str(error)
-        return Capability(self.name, word, f"{what}: {self.lack}" if word == CANNOT else what)
+        if word == CANNOT:
+            return Capability(self.name, word, "; ".join(filter(None, (what, self.lack))), self.remedy)
+        return Capability(self.name, word, what)
 
 
 NEEDS = (
@@ -70,7 +75,8 @@ NEEDS = (
         WORKER,
         TRANSACTIONS,
         Trial("transactions", "one was begun, written to and aborted", "see the step transactions"),
-        "a checkpoint would be stored in part, so counts would be wrong; use another Kafka",
+        "a checkpoint would be stored in part, so counts would be wrong",
+        ANOTHER,
     ),
     Need(
         "fencing",
@@ -81,75 +87,90 @@ NEEDS = (
             "a second producer with the same transactional id has fenced the first",
             "the first of two producers with the same transactional id could end its transaction",
         ),
-        "a worker that lost its partition would write on, so counts would be wrong; use another Kafka",
+        "a worker that lost its partition would write on, so counts would be wrong",
+        ANOTHER,
     ),
     Need(
         "idempotence",
         (Role.PRODUCER, Role.AGGREGATOR),
         {22: "InitProducerId"},
         questions.offers,
-        "producers and workers cannot send; use another Kafka",
+        "producers and workers cannot send",
+        ANOTHER,
     ),
     Need(
         "append times",
         WORKER,
         {},
-        Trial("append times", "a record got the broker's", "a record kept its sender's"),
-        "senders' clocks would decide what is late, and a replay might decide otherwise; use another Kafka",
+        Trial("append times", "a record got the broker's time", "a record kept its sender's time"),
+        "senders' clocks would decide what is late, and a replay might decide otherwise",
+        SETTINGS,
+    ),
+    Need(
+        "append times",
+        (Role.RELAY,),
+        {},
+        questions.append_times,
+        "senders' clocks would decide what is late, so relays refuse the uploads",
+        SETTINGS,
     ),
     Need(
         "read_committed",
         WORKER,
         {1: "Fetch"},
         Trial("read_committed", "an aborted record was left out", "an aborted record was read"),
-        "rows of failed checkpoints would count; use another Kafka",
+        "rows of failed checkpoints would count",
+        ANOTHER,
     ),
     Need(
         "read_committed",
         (Role.READER,),
         {1: "Fetch"},
         questions.committed,
-        "estimates of failed checkpoints would be read; use another Kafka",
+        "estimates of failed checkpoints would be read",
+        ANOTHER,
     ),
     Need(
         "compaction",
         WORKER,
         {},
         questions.compaction,
-        "`state` would grow without end, or become unreadable; enable the cleaner, and let "
-        "delete.retention.ms of `state` be at least producer.id.expiration.ms",
-        permission=SETTINGS,
+        "",
+        "let cleanup.policy of `state` be compact, its delete.retention.ms at least the brokers' "
+        "producer.id.expiration.ms, and their log.cleaner.enable true",
     ),
     Need(
         "group protocol",
         (Role.AGGREGATOR, Role.RELAY),
-        GROUPS,
+        groups.REQUESTS,
         questions.group_protocol,
-        "workers and relays, which join classic groups, share no partitions; allow these",
+        f"workers and relays, which join {groups.PROTOCOL} groups, share no partitions",
+        f"let {groups.ALLOWED_PROTOCOLS} of the brokers contain {groups.PROTOCOL}",
     ),
     Need(
         "topic settings",
         WORKER,
         {},
         questions.topic_settings,
-        "counts would change, or be lost; do what the step topics says, or use a Kafka that takes these",
-        permission="Create on the topics",
+        "counts would change, or be lost",
+        SETTINGS,
     ),
     Need(
         "quotas",
         ALL,
         {48: "DescribeClientQuotas"},
         questions.quotas,
-        "one producer can fill the topics; limit it elsewhere",
+        "one producer can fill the topics",
+        "limit producers elsewhere",
         is_vital=False,
-        permission=SETTINGS,
     ),
     Need(
         "authorizer",
         ALL,
         {},
         questions.authorizer,
-        "whoever can connect may read, write and delete every topic; set authorizer.class.name",
+        "whoever can connect may read, write and delete every topic",
+        "set authorizer.class.name on the brokers",
         is_vital=False,
     ),
 )
@@ -164,10 +185,10 @@ def capabilities(case: Case, _seconds: float) -> StepAnswer:
     finally:
         admin.close()
     found = [
-        Finding(f"{each.name}: {each.what}", "", is_warning=not need.is_vital)
+        Finding(f"{each.name}: {each.what}", each.remedy, is_warning=not need.is_vital)
         for need, each in answers
         if each.answer == CANNOT
     ]
-    unknown = sum(each.answer == UNKNOWN for _, each in answers)
-    note = f"{unknown} of {len(answers)} unknown" if unknown else ""
-    return StepAnswer(found, note, capabilities=tuple(each for _, each in answers))
+    words = [each.answer for _, each in answers]
+    some = [f"{words.count(word)} of {len(words)} {word}" for word in (CANNOT, UNKNOWN) if word in words]
+    return StepAnswer(found, ", ".join(some), capabilities=tuple(each for _, each in answers))

@@ -20,9 +20,12 @@ from kafka.admin import (
 )
 from kafka.errors import ClusterAuthorizationFailedError, SecurityDisabledError, TopicAuthorizationFailedError
 
+from deniable.cluster.connection import groups
 from deniable.cluster.connection.probe import address_of
-from deniable.cluster.topics.findings import numbers_of, operations_of, setting_findings, settings_of
-from deniable.cluster.topics.plan import DAY_MILLISECONDS, plan
+from deniable.cluster.permissions.findings import with_article
+from deniable.cluster.permissions.roles import permissions_of, topic_permission, topics_of
+from deniable.cluster.topics.findings import operations_of, setting_findings, settings_of
+from deniable.cluster.topics.plan import plan
 from deniable.deploy.cluster.doctor.case import Case
 from deniable.deploy.cluster.permissions.acls import AclError
 from deniable.deploy.cluster.permissions.quotas import quota_of
@@ -31,22 +34,15 @@ from deniable.deploy.cluster.topics.replication import CLUSTERS_OWN
 from deniable.protocol.words import number_of
 
 OK, CANNOT, UNKNOWN = "ok", "cannot", "unknown"
-UNTRIED = (UNKNOWN, "not tried: the step transactions did not get so far")
+UNTRIED = (UNKNOWN, "not tried: the step transactions did not get that far")
 COMMITTED_FETCH = 4  # the first version of Fetch with an isolation level
 DESCRIBE_ACLS = 29
-CLASSIC = "classic"
-PROTOCOLS = "group.coordinator.rebalance.protocols"
+CLEANUP = "cleanup.policy"
 CLEANER = "log.cleaner.enable"
-DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
 EXPIRATION = "producer.id.expiration.ms"
+TIMES = "message.timestamp.type"
+LOG_TIME = "LogAppendTime"
 TOMBSTONES = "delete.retention.ms"
-ANYTHING = ACLFilter(
-    None,
-    None,
-    ACLOperation.ANY,
-    ACLPermissionType.ANY,
-    ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
-)
 #: ok, cannot or unknown, and what was seen.
 Reply = tuple[str, str]
 
@@ -79,8 +75,8 @@ class Question:
         return found
 
     @cached_property
-    def settings(self) -> Sequence[Mapping[str, str]]:
-        """Settings of each broker.
+    def settings(self) -> Sequence[Mapping[str, str | None]]:
+        """Settings of each broker; None, or no entry, for one that it does not state.
 
         Raises
         ------
@@ -119,65 +115,102 @@ class Trial:
 
 def offers(_asked: Question) -> Reply:
     """Need no more than the requests."""
-    return OK, "offered"
+    return OK, "the brokers offer it"
 
 
 def committed(asked: Question) -> Reply:
     """Whether readers can leave out what was aborted, by the version of Fetch."""
     _, version = asked.offered[1]
-    return (OK, "offered") if version >= COMMITTED_FETCH else (CANNOT, f"its Fetch ends at version {version}")
+    if version < COMMITTED_FETCH:
+        return CANNOT, f"the brokers' Fetch ends at version {version}"
+    return OK, "the brokers offer it"
 
 
 def compaction(asked: Question) -> Reply:
-    """Whether brokers compact, and keep tombstones for as long as they remember a producer."""
+    """Whether `state` is compacted, and keeps tombstones for as long as brokers remember a producer."""
     topics = asked.case.configuration.topics
-    kept = DAY_MILLISECONDS
-    if topics.state in numbers_of(asked.admin, topics):
+    state = next(each for each in plan(topics) if each.name == topics.state)
+    of_topic, is_there = state.settings, topics.state in operations_of(asked.admin, topics)
+    if is_there:
         of_topic = settings_of(asked.admin, [topics.state])[topics.state]
-        if TOMBSTONES not in of_topic:
-            return CANNOT, f"topics have no {TOMBSTONES}"
-        kept = int(of_topic[TOMBSTONES])
-    for settings in asked.settings:
-        if settings.get(CLEANER) == "false":
-            return CANNOT, f"{CLEANER} is false"
-        if int(settings.get(EXPIRATION, 0)) > kept:
-            return CANNOT, f"{EXPIRATION} {settings[EXPIRATION]} is more than {TOMBSTONES} {kept}"
-    return OK, f"{TOMBSTONES} {kept} outlasts {EXPIRATION}"
+    if (policy := of_topic.get(CLEANUP)) != state.settings[CLEANUP]:
+        return CANNOT, f"{CLEANUP} of topic {topics.state} is {policy}, so ledgers would lose rows"
+    if not (kept := of_topic.get(TOMBSTONES)):
+        return CANNOT, f"topic {topics.state} has no {TOMBSTONES}, so it might become unreadable"
+    stated = {key: [each.get(key) for each in asked.settings] for key in (CLEANER, EXPIRATION)}
+    if "false" in stated[CLEANER]:
+        return CANNOT, f"{CLEANER} is false, so topic {topics.state} would grow without end"
+    longest = max((int(each) for each in stated[EXPIRATION] if each), default=0)
+    if longest > int(kept):
+        what = f"{EXPIRATION} {longest} is more than {TOMBSTONES} {kept}"
+        return CANNOT, f"{what}, so topic {topics.state} might become unreadable"
+    if unstated := [key for key, values in stated.items() if not all(values)]:
+        return UNKNOWN, f"the brokers do not state {' and '.join(unstated)}"
+    which = TOMBSTONES if is_there else f"the planned {TOMBSTONES}"
+    return OK, f"the cleaner runs, and {which} {kept} is at least {EXPIRATION} {longest}"
+
+
+def append_times(asked: Question) -> Reply:
+    """Whether uploads get the broker's time, by the topic's setting: relays write no trial."""
+    topics = asked.case.configuration.topics
+    if topics.uploads not in operations_of(asked.admin, topics):
+        return UNKNOWN, f"topic {topics.uploads} is absent"
+    got = settings_of(asked.admin, [topics.uploads])[topics.uploads].get(TIMES)
+    return (OK if got == LOG_TIME else CANNOT), f"{TIMES} of topic {topics.uploads} is {got}"
 
 
 def group_protocol(asked: Question) -> Reply:
     """Whether brokers allow the groups that workers and relays join."""
     try:
-        allowed = {each.get(PROTOCOLS, CLASSIC) for each in asked.settings}
+        allowed = {each.get(groups.ALLOWED_PROTOCOLS) or groups.PROTOCOL for each in asked.settings}
     except ClusterAuthorizationFailedError:
-        return OK, "classic groups, which workers and relays join, are offered"
-    lacking = [each for each in allowed if CLASSIC not in each.split(",")]
+        return OK, f"{groups.PROTOCOL} groups, which workers and relays join, are offered"
+    lacking = [each for each in allowed if groups.PROTOCOL not in each.split(",")]
     return (CANNOT if lacking else OK), f"brokers allow {' and '.join(sorted(lacking or allowed))}"
 
 
 def topic_settings(asked: Question) -> Reply:
-    """Whether topics have the settings that counts depend on, or the brokers would create them so."""
-    topics = asked.case.configuration.topics
-    allowed = operations_of(asked.admin, topics)
-    if not (absent := [each for each in plan(topics) if each.name not in allowed]):
-        seen = [each for each in plan(topics) if DESCRIBE_CONFIGS in allowed[each.name]]
-        if not seen:
-            return UNKNOWN, "not permitted to ask (DescribeConfigs on the topics)"
-        found = setting_findings(asked.admin, seen)
-        return (CANNOT, found[0].what) if found else (OK, f"{number_of(len(seen), 'topic')} have them")
-    wanted = [NewTopic(each, CLUSTERS_OWN, each.settings) for each in absent]
+    """Whether topics have the settings that counts depend on, and absent ones would be created with them."""
+    allowed = operations_of(asked.admin, asked.case.configuration.topics)
+    replies = [_existing(asked, allowed), _absent(asked, allowed)]
+    for word in (CANNOT, UNKNOWN):
+        for reply in replies:
+            if reply[0] == word:
+                return reply
+    return OK, "; ".join(what for _, what in replies if what)
+
+
+def _existing(asked: Question, allowed: Mapping[str, set[str]]) -> Reply:
+    topics, role = asked.case.configuration.topics, asked.case.role
+    there = [each for each in plan(topics) if each.name in allowed]
+    seen = [each for each in there if ACLOperation.DESCRIBE_CONFIGS.name in allowed[each.name]]
+    if found := setting_findings(asked.admin, seen):
+        return CANNOT, found[0].what
+    unseen = [each.name for each in there if each not in seen]
+    needed = [topic_permission(name, ACLOperation.DESCRIBE_CONFIGS) for name in unseen]
+    if lacks := [each.name for each in needed if each in permissions_of(role, topics)]:
+        return UNKNOWN, f"not permitted to ask (DescribeConfigs on {', '.join(lacks)})"
+    others = f"; {with_article(role)} may not see {number_of(len(unseen), 'other')}" if unseen else ""
+    return OK, f"right in {number_of(len(seen), 'topic')}{others}" if seen else ""
+
+
+def _absent(asked: Question, allowed: Mapping[str, set[str]]) -> Reply:
+    planned = plan(asked.case.configuration.topics)
+    wanted = [NewTopic(each, CLUSTERS_OWN, each.settings) for each in planned if each.name not in allowed]
+    if not wanted:
+        return OK, ""
     answers = validated(asked.admin, wanted)
     left = any(each["error_code"] in POLICY for each in answers)
     if left:
         answers = validated(asked.admin, [each.without_choice() for each in wanted])
     for answer in answers:
         if answer["error_code"] == TopicAuthorizationFailedError.errno:
-            raise TopicAuthorizationFailedError
-        if answer["error_code"] in POLICY:
-            return CANNOT, f"topic {answer['name']} is refused: {answer['error_message']}"
+            return UNKNOWN, "not permitted to ask (Create on the topics)"
         if answer["error_code"]:
-            return UNKNOWN, f"topic {answer['name']} is refused: {answer['error_message']}"
-    return OK, "topics would be created so" + ", but for those that this cluster chooses itself" * left
+            word = CANNOT if answer["error_code"] in POLICY else UNKNOWN
+            return word, f"topic {answer['name']} is refused: {answer['error_message']}"
+    number = number_of(len(wanted), "absent topic")
+    return OK, f"{number} would be created with them" + ", but for those that the cluster chooses" * left
 
 
 def quotas(asked: Question) -> Reply:
@@ -186,17 +219,21 @@ def quotas(asked: Question) -> Reply:
         quota_of(asked.admin, "deniable")
     except AclError as refused:
         raise refused.__cause__ or refused from None
-    return OK, "offered"
+    return OK, "the brokers answer about them"
 
 
 def authorizer(asked: Question) -> Reply:
-    """Whether there is one: it shows us its rules, or denies them."""
+    """Whether there is one: it shows us its rules for one topic, or denies them."""
     if DESCRIBE_ACLS not in asked.offered:
-        return UNKNOWN, "no DescribeAcls"
+        return UNKNOWN, "the brokers do not offer DescribeAcls"
+    topic = topics_of(asked.case.role, asked.case.configuration.topics)[0]
+    which = ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.MATCH)
     try:
-        asked.admin.describe_acls(ANYTHING)
+        rules, _ = asked.admin.describe_acls(
+            ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, which)
+        )
     except SecurityDisabledError:
         return CANNOT, "the brokers have none"
     except ClusterAuthorizationFailedError:
-        return OK, "it denies us its list of permissions"
-    return OK, "it lists permissions"
+        return OK, "it does not show us permissions"
+    return OK, f"it lists {number_of(len(rules), 'permission')} for topic {topic}"

@@ -13,13 +13,16 @@ from uuid import uuid4
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import UnsupportedVersionError
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection import groups
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.reading.consumer import assigned_consumer
 from deniable.cluster.topics.plan import DAY_MILLISECONDS, TopicPlan, plan
+from deniable.config.file import Configuration
 from deniable.deploy.cluster.doctor.capabilities import questions, transactions
 from deniable.deploy.cluster.doctor.capabilities.needs import NEEDS, Need, capabilities
 from deniable.deploy.cluster.doctor.capabilities.questions import CANNOT, EXPIRATION, OK, UNKNOWN, Question
@@ -68,7 +71,7 @@ def test_a_broker_that_can_do_all_is_ok_for_every_role(set_up: Patient) -> None:
         assert result.status == "ok"
         head, *lines = lines_of(result).splitlines()
         assert (head.split(), len(lines)) == (["capabilities", "ok"], len(result.capabilities))
-        assert lines[-1] == f"{'':16}authorizer      ok: it lists permissions"
+        assert lines[-1].startswith(f"{'':16}authorizer      ok: it lists ")
 
 
 @of_broker
@@ -79,6 +82,8 @@ def test_what_a_role_may_not_ask_is_unknown_and_no_failure(set_up: Patient) -> N
         unknown = {name for name, answer in answers(result).items() if answer == UNKNOWN}
         assert unknown == ({"quotas", "compaction"} if role is Role.AGGREGATOR else {"quotas"}), role
         assert {said(result, name) for name in unknown} == {of_cluster}
+        note = f"{len(unknown)} of {len(result.capabilities)} unknown"
+        assert lines_of(result).splitlines()[0] == f"{'capabilities':16}ok: {note}"
         assert OK in answers(result).values()
         assert result.status == "ok"
 
@@ -89,7 +94,7 @@ def test_before_topics_exist_it_is_asked_whether_they_could_be_created(
 ) -> None:
     patient = Patient(secured_broker, tmp_path, topic_prefix)
     before = run(patient.as_admin())["capabilities"]
-    assert said(before, "topic settings") == "ok: topics would be created so"
+    assert said(before, "topic settings") == "ok: 9 absent topics would be created with them"
     assert said(before, "fencing").startswith("unknown: not tried: ")
     worker = run(patient.user("worker", Role.AGGREGATOR))["capabilities"]
     assert said(worker, "topic settings") == "unknown: not permitted to ask (Create on the topics)"
@@ -141,6 +146,22 @@ def test_a_broker_without_fencing_or_isolation_cannot(
     assert (answers(answer)["read_committed"], answer.findings[0].is_warning) == (CANNOT, False)
 
 
+def test_a_broker_that_refuses_transactions_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object) -> None:
+        raise UnsupportedVersionError
+
+    monkeypatch.setattr(transactions, "_by_leader", lambda _: {1: 0})
+    monkeypatch.setattr(transactions, "_try", refused)
+    configuration = cast(Configuration, SimpleNamespace(topics=Topics("d-", 2)))
+    case = Case(configuration, Role.AGGREGATOR, time.time)
+    (finding,) = transactions.transactions(case, SECONDS).findings
+    assert "UnsupportedVersionError" in finding.what
+    (need,) = [each for each in NEEDS if each.name == "transactions"]
+    asked = Question(cast(KafkaAdminClient, None), case)
+    vars(asked)["offered"] = need.requests
+    assert need.answer(asked).answer == CANNOT
+
+
 @of_broker
 def test_an_open_transaction_of_a_worker_fails_nothing(set_up: Patient) -> None:
     """Readers wait for it to end, for 15 s if the worker has died."""
@@ -182,7 +203,12 @@ def test_a_broker_that_forgets_tombstones_before_producers_cannot(set_up: Patien
     with set_up.admin() as admin, remembering(admin, DAY_MILLISECONDS + 1):
         results = run(set_up.as_admin())
     assert "producer.id.expiration.ms 86400001 is more than delete.retention.ms 86400000" in shown(results)
-    assert said(results["capabilities"], "compaction").startswith("cannot: ")
+    result = results["capabilities"]
+    assert said(result, "compaction").startswith("cannot: ")
+    head, *lines = lines_of(result).splitlines()
+    assert head == f"{'capabilities':16}failed: 1 of {len(result.capabilities)} cannot"
+    (finding,) = result.findings
+    assert lines[lines.index(f"{'':34}{finding.remedy}") - 1].split()[:2] == ["compaction", "cannot:"]
 
 
 @of_broker
@@ -203,10 +229,12 @@ def test_what_brokers_lack_is_said_with_what_it_means(pin_messages: PinMessages)
         asked = Question(cast(KafkaAdminClient, None), case)
         vars(asked).update(known)
         found = need.answer(asked)
-        return f"{found.name}  {found.answer}: {found.what}"
+        return "\n  ".join(
+            each for each in (f"{found.name}  {found.answer}: {found.what}", found.remedy) if each
+        )
 
     old = dict.fromkeys(range(100), (0, questions.COMMITTED_FETCH - 1))
-    only_new = [{questions.PROTOCOLS: "consumer"}]
+    only_new = [{groups.ALLOWED_PROTOCOLS: "consumer"}]
     refusing = [need for need in NEEDS if isinstance(need.ask, questions.Trial)]
     of_versions = [need for need in NEEDS if need.ask in (questions.committed, questions.group_protocol)]
     pin_messages(
