@@ -17,7 +17,7 @@ from deniable.producers.pipeline.queueing.submission import FlushRequest, SeenRe
 from deniable.producers.pipeline.recording import process_end
 from deniable.producers.pipeline.recording.recorder import Recorder
 from deniable.producers.pipeline.recording.submissions import Randomization
-from deniable.producers.pipeline.report_pipeline import ReportPipeline
+from deniable.producers.pipeline.storing_thread import StoringThread
 from deniable.producers.randomization.randomness import Keystream
 from deniable.producers.responders.validation import (
     ABSENT,
@@ -313,7 +313,7 @@ class Producer:
         """Start afresh, forgetting what belongs to the parent, if there is one."""
         self._totals = ReportTotals(self._allowances)
         self._dropped_reported = 0
-        self._pipeline = ReportPipeline(
+        self._pipeline = StoringThread(
             self._config, self._secret, self._words, self._clock, self._totals, self._randomization
         )
         self._recorder = Recorder(self._randomization, self._pipeline, self._totals, self._clock)
@@ -327,16 +327,16 @@ class Producer:
         return registry
 
     def _differing(self) -> Mapping[str, Disagreement]:
-        return self._pipeline.differing
+        return self._pipeline.agreement.differing
 
-    def _running(self) -> ReportPipeline:
+    def _running(self) -> StoringThread:
         if self._closing.locked():
             raise ClosedError
         self._pipeline.start()
         return self._pipeline
 
     def _flushed(
-        self, pipeline: ReportPipeline, drain: Callable[[float], bool], timeout: float, sent: str
+        self, pipeline: StoringThread, drain: Callable[[float], bool], timeout: float, sent: str
     ) -> list[str]:
         """Wait until all is acknowledged, first of all what `drain` queues; return what is wrong."""
         flush_request, time_left, wrong = FlushRequest(), TimeBudget(timeout), []

@@ -7,7 +7,7 @@ Rules:
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from deniable.config.settings.budget_database import BudgetDatabase
 from deniable.producers.budget.limits import UnknownLimitError
@@ -15,15 +15,13 @@ from deniable.producers.budget.postgres.budgets import PostgresBudgets
 from deniable.producers.budget.postgres.connection import AwayError
 from deniable.producers.budget.spending import Spending
 from deniable.producers.concurrency.clock import Clock
-from deniable.producers.concurrency.fork_hooks import Pause
 from deniable.producers.config import ProducerConfig
 from deniable.producers.errors import ClosedError, DeliveryError
 from deniable.producers.metrics.counters import ReportTotals
 from deniable.producers.pipeline.admission import charged, timely
-from deniable.producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
+from deniable.producers.pipeline.queueing.queue_thread import Item, QueueThread, Reports
 from deniable.producers.pipeline.queueing.submission import FlushRequest, Submission
 from deniable.producers.pipeline.recording.submissions import Randomization
-from deniable.producers.pipeline.storing_thread import StoringThread
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.storage.store import StoreError
 from deniable.protocol.secrets.secret import Secret, SecretError
@@ -33,8 +31,8 @@ TICK_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
-class ChargingThread:
-    """Charges from `start` to `close`. Thread-safe; belongs to the process that created it.
+class ChargingThread(QueueThread):
+    """Charges clients, then passes their reports on. Thread-safe; belongs to the process that created it.
 
     Parameters
     ----------
@@ -44,7 +42,8 @@ class ChargingThread:
     words : source of pauses between attempts.
     clock : unix and steady seconds.
     totals : counts the outcomes of reports.
-    storing : takes the charged reports.
+    store : takes the charged reports, like `QueueThread.put`.
+    drop : drops those that are not charged, like `QueueThread.drop`.
     randomization : of single reports.
 
     Attributes
@@ -60,23 +59,24 @@ class ChargingThread:
         words: Words,
         clock: Clock,
         totals: ReportTotals,
-        storing: StoringThread,
+        store: Callable[[Item, float], bool],
+        drop: Callable[[Reports, str], None],
         randomization: Randomization,
     ) -> None:
+        super().__init__("charging", clock, randomization.joined)
         self.away: str | None = None
         self._config = config
         self._database = database
         self._collections = {each.collection.name: each.collection for each in config.allowances}
         self._secret = secret
         self._words = words
-        self._clock = clock
         self._totals = totals
-        self._storing = storing
+        self._store = store
+        self._drop = drop
         self._budgets: PostgresBudgets | None = None
         self._spending: Spending | None = None
         self._failures = 0
         self._retry_at = 0.0
-        self._thread = QueueThread("charging", self, clock, randomization.joined)
 
     def open(self) -> None:
         """Connect before `start`; if the database is away, go on without.
@@ -93,31 +93,10 @@ class ChargingThread:
             self.suspend()
             raise
 
-    def start(self) -> None:
-        """Start the thread unless it runs. Raises DeliveryError if it cannot be started."""
-        self._thread.start()
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether it was started."""
-        return self._thread.is_begun
-
     @property
     def trouble(self) -> str | None:
         """Why reports of clients are not charged; None while all is well."""
-        return self._thread.death or self.away
-
-    def put(self, item: Queued, seconds: float) -> bool:
-        """Queue an item; see `QueueThread`."""
-        return self._thread.put(item, seconds)
-
-    def check(self) -> None:
-        """Raise DeliveryError if the thread died."""
-        self._thread.check()
-
-    def pause(self) -> Pause:
-        """Ask the thread to pause between two transactions, disconnected."""
-        return self._thread.pause()
+        return self.death or self.away
 
     def close(self) -> None:
         """Charge what is queued and pass it on, refuse everything else, disconnect.
@@ -127,13 +106,13 @@ class ChargingThread:
         DeliveryError if that takes longer than `timing.end` seconds.
         """
         if self.is_begun:
-            self._thread.close(self._config.timing.end)
+            self.end(self._config.timing.end)
         else:
             self.suspend()
 
     def handle(self, items: Sequence[Item], *, ticking: bool, last: bool) -> None:
         """Charge submissions, those of each collection in one transaction, and pass everything on."""
-        self._thread.serve_pauses()
+        self.serve_pauses()
         by_collection: dict[str, list[Submission]] = {}
         for item in items:
             if isinstance(item, Submission):
@@ -165,20 +144,20 @@ class ChargingThread:
 
     def drop(self, submission: Reports, why: str) -> None:
         """Count a submission as dropped and settle it. Any thread may call it."""
-        self._storing.drop(submission, why)
+        self._drop(submission, why)
 
     def _charged(self, submissions: Sequence[Submission]) -> list[Submission]:
         """Charge submissions to one collection; return them, or nothing if they were dropped."""
         until = float("inf")
         while True:
-            self._thread.serve_pauses()
+            self.serve_pauses()
             was_open = self._budgets is not None
             try:
                 if not self._may_try():
                     raise AwayError(self.away or "")
                 return self._charge(submissions)
             except UnknownLimitError as unknown:
-                with self._thread.computing():
+                with self.computing():
                     unknown.find()
                 continue
             except (StoreError, SecretError) as error:
@@ -189,13 +168,13 @@ class ChargingThread:
                 if self._may_try():
                     self._fail(error)
                 failure = str(error)
-            if self._thread.is_ending:
+            if self.is_ending:
                 until = min(until, self._clock.steady() + self._config.timing.busy)
             if self._database.when_away == "drop" or self._clock.steady() >= until:
                 for each in submissions:
                     self.drop(each, failure)
                 return []
-            self._thread.rest(min(self._retry_at, until) - self._clock.steady())
+            self.rest(min(self._retry_at, until) - self._clock.steady())
 
     def _charge(self, submissions: Sequence[Submission]) -> list[Submission]:
         budgets, spending = self._opened()
@@ -241,7 +220,7 @@ class ChargingThread:
 
     def _pass_on(self, item: Item) -> None:
         try:
-            if not self._storing.put(item, float("inf")):
+            if not self._store(item, float("inf")):
                 raise ClosedError
         except (ClosedError, DeliveryError) as error:
             if isinstance(item, Submission):

@@ -1,4 +1,4 @@
-"""The one thread that stores and sends what callers submit."""
+"""The thread that stores and sends what callers submit, after another one has charged clients elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -13,6 +13,7 @@ from deniable.producers.concurrency.clock import Clock
 from deniable.producers.concurrency.fork_hooks import Pause
 from deniable.producers.config import ProducerConfig
 from deniable.producers.metrics.counters import ReportTotals
+from deniable.producers.pipeline.charging_thread import ChargingThread
 from deniable.producers.pipeline.dispatcher import Dispatch
 from deniable.producers.pipeline.open_store import StoreHandle
 from deniable.producers.pipeline.queueing.queue_thread import Item, Queued, QueueThread, Reports
@@ -41,12 +42,13 @@ def connect(*where: Any) -> "Connection":
     return connection.connect(*where)
 
 
-class StoringThread:
+class StoringThread(QueueThread):
     """Runs store transactions from `start` to `close`. Thread-safe; belongs to the process that created it.
 
     Parameters
     ----------
-    config : of the producer.
+    config : of the producer. With a `budget_store`, reports of clients pass a thread that charges these;
+        without, this one does, and there is no other.
     secret : with which the store was created.
     words : source of pack ids, shuffling and ticks.
     clock : unix and steady seconds.
@@ -67,11 +69,10 @@ class StoringThread:
         totals: ReportTotals,
         randomization: Randomization,
     ) -> None:
+        super().__init__("storing", clock, randomization.joined)
         self._pack_seconds = config.pack_seconds
         self._timing = config.timing
         self._words = words
-        self._clock = clock
-        self._thread = QueueThread("storing", self, clock, randomization.joined)
         collections = {each.collection.fingerprint: each.collection for each in config.allowances}
         self.agreement: Agreement | EdgeAgreement
         self._delivery: Delivery | EdgeDelivery | ConsoleDelivery
@@ -91,12 +92,16 @@ class StoringThread:
         self._transactions = StoreTransactions(
             config, self._handle, words, clock, totals, dispatch, destination
         )
+        self._charging: ChargingThread | None = None
+        if config.budget_store is not None:
+            ahead = (config, config.budget_store, secret, words, clock, totals)
+            self._charging = ChargingThread(*ahead, super().put, self.drop, randomization)
 
     def _to_console(self, stream: TextIO, collections: Mapping[int, Collection]) -> "ConsoleDelivery":
         # Imported here, as is what an edge needs: most producers send to Kafka.
         from deniable.producers.transport.console import ConsoleDelivery
 
-        return ConsoleDelivery(stream, collections, self._thread.wake)
+        return ConsoleDelivery(stream, collections, self.wake)
 
     def _to_kafka(
         self, config: ProducerConfig, collections: Iterable[Collection], totals: ReportTotals
@@ -106,7 +111,7 @@ class StoringThread:
         delivery = Delivery(
             partial(connect, *where),
             config.topic,
-            self._thread.wake,
+            self.wake,
             totals.sendable,
             config.timing,
             agreement,
@@ -129,7 +134,7 @@ class StoringThread:
         delivery = EdgeDelivery(
             partial(EdgeConnection, edge, config.connect_seconds, config.timing.stall),
             edge.url,
-            self._thread.wake,
+            self.wake,
             totals.sendable,
             config.timing,
             agreement,
@@ -138,12 +143,22 @@ class StoringThread:
         return ToEdge(), agreement, delivery
 
     def open(self) -> None:
-        """Open the store before `start`. Otherwise the thread opens it, and drops reports while it cannot.
+        """Open the stores before `start`. Otherwise the threads do, and drop reports while they cannot.
 
         Raises
         ------
-        StoreError if it cannot be opened; SecretError if it was created with another secret.
+        StoreError if one cannot be opened, except that a budget store may be away; SecretError if one was
+        created with another secret.
         """
+        self._open_outbox()
+        if self._charging is not None:
+            try:
+                self._charging.open()
+            except BaseException:
+                self.abandon()
+                raise
+
+    def _open_outbox(self) -> None:
         until = self._clock.steady() + self._timing.busy
         try:
             while True:
@@ -158,31 +173,36 @@ class StoringThread:
             raise
 
     def start(self) -> None:
-        """Start both threads unless they run. Does not wait.
+        """Start the threads unless they run. Does not wait.
 
         Raises
         ------
         DeliveryError if a thread cannot be started; the next call tries again.
         """
-        self._thread.start()
+        super().start()
         self._delivery.start()
+        if self._charging is not None:
+            self._charging.start()
 
     def abandon(self) -> None:
-        """Release store and lane after `start` failed."""
+        """Release everything after `start` failed."""
+        if self._charging is not None:
+            self._charging.close()
         if self.is_begun:
             self.close()
         else:
             self._handle.close()
 
     @property
-    def is_begun(self) -> bool:
-        """Whether it was started."""
-        return self._thread.is_begun
+    def away(self) -> str | None:
+        """Why the budget store cannot be used; None if it can, or there is none."""
+        return None if self._charging is None else self._charging.away
 
     @property
     def trouble(self) -> str | None:
-        """Why reports are not stored, or packs not acknowledged; None while all is well."""
-        return self._thread.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
+        """Why reports are not charged or stored, or packs not acknowledged; None while all is well."""
+        of_charging = None if self._charging is None else self._charging.trouble
+        return of_charging or self.death or (str(self._delivery.trouble) if self._delivery.trouble else None)
 
     @property
     def store_trouble(self) -> str:
@@ -190,25 +210,34 @@ class StoringThread:
         return self._transactions.trouble
 
     def put(self, item: Queued, seconds: float) -> bool:
-        """Queue an item; see `QueueThread`."""
-        return self._thread.put(item, seconds)
+        """Queue an item, first to be charged if it has clients; see `QueueThread`."""
+        if self._charging is not None and (isinstance(item, FlushRequest) or item.has_clients):
+            return self._charging.put(item, seconds)
+        return super().put(item, seconds)
 
     def check(self) -> None:
-        """Raise DeliveryError if the thread died."""
-        self._thread.check()
+        """Raise DeliveryError if a thread died."""
+        if self._charging is not None:
+            self._charging.check()
+        super().check()
 
-    def pause(self) -> Pause:
-        """Ask the thread to pause between two transactions, with the store closed."""
-        return self._thread.pause()
+    def pauses(self) -> list[Pause]:
+        """Ask the threads to pause, with nothing open that a forked child must not have."""
+        of_charging = [] if self._charging is None else [self._charging.pause()]
+        return [*of_charging, self.pause()]
 
     def close(self) -> None:
-        """Store what is queued, refuse everything else, disconnect.
+        """Charge and store what is queued, refuse everything else, disconnect.
 
         Raises
         ------
-        DeliveryError if that takes longer than `timing.end` seconds.
+        DeliveryError if a thread takes longer than `timing.end` seconds.
         """
-        self._thread.close(self._timing.end)
+        try:
+            if self._charging is not None:
+                self._charging.close()
+        finally:
+            self.end(self._timing.end)
 
     def drop(self, submission: Reports, why: str) -> None:
         """Drop a submission that was not queued. Any thread may call it."""
@@ -225,14 +254,14 @@ class StoringThread:
         flushes = [item for item in items if isinstance(item, FlushRequest)]
         until = float("inf")
         while True:
-            self._thread.serve_pauses()
+            self.serve_pauses()
             try:
                 return self._transactions.run(submissions, flushes, ticking=ticking)
             except UnknownLimitError as unknown:
-                with self._thread.computing():
+                with self.computing():
                     unknown.find()
             except BusyError as error:
-                if self._thread.is_ending:
+                if self.is_ending:
                     until = min(until, self._clock.steady() + self._timing.busy)
                 if self._clock.steady() >= until:
                     return self._transactions.lose(submissions, flushes, error)

@@ -109,7 +109,7 @@ def test_full_queue_of_one_producer_keeps_events(make, kafka, tmp_path, monkeypa
         time.sleep(0.03)
     assert any(target._recorder._unqueued.values())
     # Each wait for room that ended without any is forgotten.
-    assert len(target._pipeline._storing._thread._queue._waiting) <= 2
+    assert len(target._pipeline._queue._waiting) <= 2
     held.execute("ROLLBACK")
     held.close()
     target.flush()

@@ -75,7 +75,7 @@ def test_threads_share_transactions(make, kafka, monkeypatch):
 def test_singles_that_wait_are_one_transaction(make, kafka, monkeypatch):
     """Of several collections, with and without clients, and a batch between them."""
     target, counted = make(), transactions(monkeypatch)
-    waiting = target._pipeline._storing.pause()
+    waiting = target._pipeline.pause()
     assert waiting.reached.wait(60)
     receipts, barrier = [], threading.Barrier(THREADS)
 
@@ -89,7 +89,7 @@ def test_singles_that_wait_are_one_transaction(make, kafka, monkeypatch):
 
     threads = threading.Thread(target=in_threads, args=(work,))
     threads.start()
-    queue = target._pipeline._storing._thread._queue
+    queue = target._pipeline._queue
     until = time.monotonic() + 60
     while len(queue._items) < THREADS - 1:  # the paused thread may hold one
         assert time.monotonic() < until

@@ -1,10 +1,11 @@
 """A thread that handles what is queued for it, and pauses while the process forks."""
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, cast
+from typing import cast
 
 from deniable.producers.concurrency.background_thread import Background
 from deniable.producers.concurrency.clock import Clock
@@ -22,50 +23,30 @@ Reports = Submission | SingleReport
 Queued = Reports | FlushRequest
 
 
-class ItemHandler(Protocol):
-    """What the thread does. It calls `serve_pauses` before each attempt."""
+class QueueThread(ABC):
+    """Handles items from `start` to `end`. Thread-safe; belongs to the process that created it.
 
-    def handle(self, items: Sequence[Item], *, ticking: bool, last: bool) -> None:
-        """Handle items in the order they came; `last` if none will follow."""
-
-    def tick_seconds(self) -> float:
-        """Return the seconds to the next call that is `ticking`, even without items."""
-
-    def suspend(self) -> None:
-        """Close what a forked child must not have open."""
-
-    def release(self, error: str) -> None:
-        """Close everything: the thread ends."""
-
-    def drop(self, submission: Reports, why: str) -> None:
-        """Count a submission as dropped and settle it. Any thread may call it."""
-
-
-class QueueThread:
-    """Handles items from `start` to `close`. Thread-safe; belongs to the process that created it.
+    Rule: `handle` calls `serve_pauses` before each attempt.
 
     Parameters
     ----------
     name : for messages.
-    handler : ItemHandler.
     clock : unix and steady seconds.
     randomized : makes submissions of single reports, which are randomized where they are taken.
 
     Attributes
     ----------
-    is_ending : whether `close` was called.
+    is_ending : whether `end` was called.
     """
 
     def __init__(
         self,
         name: str,
-        handler: ItemHandler,
         clock: Clock,
         randomized: Callable[[Sequence[SingleReport]], Sequence[Submission]],
     ) -> None:
         self.is_ending = False
         self._name = name
-        self._handler = handler
         self._clock = clock
         self._randomized = randomized
         self._queue = SubmissionQueue()
@@ -73,7 +54,27 @@ class QueueThread:
         self._pauses: deque[Pause] = deque()
         self._is_computing = False
         self._is_over = False
-        self._thread = Background(name, self._run, self._end)
+        self._thread = Background(name, self._run, self._finish)
+
+    @abstractmethod
+    def handle(self, items: Sequence[Item], *, ticking: bool, last: bool) -> None:
+        """Handle items in the order they came; `last` if none will follow."""
+
+    @abstractmethod
+    def tick_seconds(self) -> float:
+        """Return the seconds to the next call that is `ticking`, even without items."""
+
+    @abstractmethod
+    def suspend(self) -> None:
+        """Close what a forked child must not have open."""
+
+    @abstractmethod
+    def release(self, error: str) -> None:
+        """Close everything: the thread ends."""
+
+    @abstractmethod
+    def drop(self, submission: Reports, why: str) -> None:
+        """Count a submission as dropped and settle it. Any thread may call it."""
 
     def start(self) -> None:
         """Start the thread unless it runs; does not wait. Raises DeliveryError if it cannot be started."""
@@ -94,7 +95,7 @@ class QueueThread:
 
         Raises
         ------
-        DeliveryError if the thread died; ClosedError after `close`.
+        DeliveryError if the thread died; ClosedError after `end`.
         """
         try:
             return self._queue.put(item, seconds)
@@ -121,7 +122,7 @@ class QueueThread:
             self._queue.wake()
         return pause
 
-    def close(self, seconds: float) -> None:
+    def end(self, seconds: float) -> None:
         """Handle what is queued, refuse everything else, end.
 
         Raises
@@ -146,7 +147,7 @@ class QueueThread:
     def serve_pauses(self) -> None:
         """Pause while anybody asks for it. Only the thread itself may call it."""
         while self._pauses:
-            self._handler.suspend()
+            self.suspend()
             self._pauses[0].reached.open()
             self._pauses[0].over.wait(float("inf"))
             self._pauses.popleft()
@@ -154,25 +155,25 @@ class QueueThread:
     @contextmanager
     def computing(self) -> Iterator[None]:
         """Compute for seconds within the block, suspended, so that neither other processes nor forks wait."""
-        self._handler.suspend()
+        self.suspend()
         self._is_computing = True
         self._release_forks()
         yield
         self._is_computing = False  # pauses requested before this are served by `serve_pauses`
 
     def _run(self) -> None:
-        tick = self._clock.steady() + self._handler.tick_seconds()
+        tick = self._clock.steady() + self.tick_seconds()
         while not self.is_ending:
             self._items = self._queue.take(tick - self._clock.steady())
             is_ticking = self._clock.steady() >= tick
-            self._handler.handle(self._without_singles(), ticking=is_ticking, last=False)
+            self.handle(self._without_singles(), ticking=is_ticking, last=False)
             shared, self._items = len(self._items) > 1, ()  # forgets the true values of single reports
             if shared:
                 time.sleep(SHARING_SECONDS)
             if is_ticking:
-                tick = self._clock.steady() + self._handler.tick_seconds()
+                tick = self._clock.steady() + self.tick_seconds()
         self._items = self._queue.end()
-        self._handler.handle(self._without_singles(), ticking=True, last=True)
+        self.handle(self._without_singles(), ticking=True, last=True)
 
     def _without_singles(self) -> Sequence[Item]:
         singles = [item for item in self._items if isinstance(item, SingleReport)]
@@ -186,11 +187,11 @@ class QueueThread:
         for pause in tuple(self._pauses):
             pause.reached.open()
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         """Close everything and release all who wait for this thread, however it ended."""
         error = self.death or str(ClosedError())
         try:
-            self._handler.release(error)
+            self.release(error)
         finally:
             for item in (*self._items, *self._queue.end()):
                 self._abandon(item, error)
@@ -202,5 +203,5 @@ class QueueThread:
         if isinstance(item, FlushRequest) and not item.done.is_open:
             item.settle(error)
         elif isinstance(item, Reports) and item not in self._items:
-            self._handler.drop(item, error)
+            self.drop(item, error)
         item.done.open()

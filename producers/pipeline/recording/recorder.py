@@ -26,7 +26,7 @@ from deniable.producers.pipeline.queueing.submission import PendingReceipt, Subm
 from deniable.producers.pipeline.recording import process_end
 from deniable.producers.pipeline.recording.event_buffer import FIELDS, MOST_EVENTS, EventBuffer, Events
 from deniable.producers.pipeline.recording.submissions import Randomization
-from deniable.producers.pipeline.report_pipeline import ReportPipeline
+from deniable.producers.pipeline.storing_thread import StoringThread
 from deniable.producers.responders.single_value import unix_seconds, value_rule
 from deniable.producers.responders.validation import EventTime, client_text
 from deniable.protocol.times import NUMBERS
@@ -54,7 +54,7 @@ class Recorder:
     def __init__(
         self,
         randomization: Randomization,
-        pipeline: ReportPipeline,
+        pipeline: StoringThread,
         totals: ReportTotals,
         clock: Clock,
     ) -> None:

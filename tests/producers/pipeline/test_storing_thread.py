@@ -71,12 +71,12 @@ def test_queued_reports_are_stored_at_the_end(thread):
     first, last = one(), one()
     thread.put(first, 0)
     deadline = time.monotonic() + 1  # the thread takes it now, unless it is already paused
-    while thread._thread._queue._items and time.monotonic() < deadline:
+    while thread._queue._items and time.monotonic() < deadline:
         time.sleep(0.001)
     thread.put(last, 0)
     closing = threading.Thread(target=thread.close)
     closing.start()
-    while not thread._thread.is_ending:
+    while not thread.is_ending:
         pass
     pause.over.open()
     closing.join(10)
@@ -139,7 +139,7 @@ def test_queued_reports_are_dropped_when_the_storing_thread_dies(thread, monkeyp
     monkeypatch.setattr(StoreTransactions, "run", die)
     first = one()
     thread.put(first, 0)
-    while thread._thread._queue._items:
+    while thread._queue._items:
         time.sleep(0.001)
     queued, flush = one(), FlushRequest()
     thread.put(queued, 0)
@@ -149,5 +149,5 @@ def test_queued_reports_are_dropped_when_the_storing_thread_dies(thread, monkeyp
         assert item.done.wait(120)
     assert first.pending_receipt.receipt == Receipt(pending=1)
     assert queued.pending_receipt.receipt == Receipt(dropped=1)
-    assert queued.pending_receipt.receipt.why_dropped == thread._thread.death == flush.error
+    assert queued.pending_receipt.receipt.why_dropped == thread.death == flush.error
     assert thread._transactions._totals.dropped() == 1

@@ -98,16 +98,16 @@ def test_waiting_values_are_in_no_file_and_no_repr(make, kafka, tmp_path, monkey
 
     monkeypatch.setattr(Recorder, "_serve", wait)
     target = make()
-    pause = target._pipeline._storing.pause()
+    pause = target._pipeline.pause()
     assert pause.reached.wait(60)
     for _ in range(100):
         target.record("carrier", VALUE, CLIENT, 60)
         target.record("destination", VALUE, CLIENT, 60)
     reporting = threading.Thread(target=target.report, args=("carrier", VALUE, CLIENT, 60))
     reporting.start()
-    queue: SubmissionQueue = target._pipeline._storing._thread._queue
+    queue: SubmissionQueue = target._pipeline._queue
     assert wait_until(lambda: queue._items, 60)
-    core = (target, target._recorder, target._pipeline, target._pipeline._storing, queue)
+    core = (target, target._recorder, target._pipeline, queue)
     found = {str(number): (repr(each) + repr(vars(each))).encode() for number, each in enumerate(core)}
     found["items"] = repr(queue._items).encode()
     found["buffers"] = repr([target._recorder._buffers, target._randomization]).encode()
