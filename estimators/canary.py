@@ -3,7 +3,7 @@
 import numpy as np
 
 from deniable.estimators.arrays import FloatArray
-from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 MOST_VALUES = 16
 # Reports per bucket. With as many, the false-alarm rate is within 20 % of the nominal one (70 % for two

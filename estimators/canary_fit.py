@@ -6,7 +6,7 @@ from scipy.special import chdtri, kl_div  # of scipy.special: scipy.stats takes 
 
 from deniable.estimators.canary import report_shares
 from deniable.estimators.frequency.krr import inv
-from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 FALSE_ALARMS_A_YEAR = 0.1
 YEAR_SECONDS = 365.25 * 86_400

@@ -7,7 +7,7 @@ from functools import cached_property
 from hashlib import blake2b
 
 from deniable.estimators.mechanisms.hashing.prefix_tree import shown_text
-from deniable.estimators.mechanisms.mechanism import Mechanism, bits_of, number_of
+from deniable.estimators.mechanisms.mechanism import Mechanism, number_of
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.estimators.mechanisms.traits import QuestionKind
 
@@ -198,8 +198,9 @@ class Collection:
     @property
     def may_lack_bit(self) -> bool:
         """True if a report of two fields has no pair's bit where a field does not list its value."""
-        is_of_bits = bits_of(self.mechanism) is not None
-        return is_of_bits and not all(field.other for field in self.fields)
+        return (
+            self.mechanism.is_of_bits and bool(self.fields) and not all(field.other for field in self.fields)
+        )
 
     @property
     def width(self) -> int:

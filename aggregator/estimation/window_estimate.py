@@ -37,8 +37,8 @@ from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.mechanism import bloom_of, pair_of
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.traits import ValueBits
 
 VALUES_PER_RECORD = 2000  # the largest estimates of a larger domain
 VALUE_BYTES = 900_000  # of a record's values and their numbers: it stays below Kafka's 1 MiB
@@ -69,7 +69,7 @@ def _estimate(collection: Collection, window: WindowCounts) -> Estimate:
             return decode_pair(
                 window.counts, window.cohort_sizes, mechanism, may_lack_bit=collection.may_lack_bit
             )
-        case HotRappor() as mechanism:
+        case ValueBits() as mechanism:
             return decode_hot(window.counts, window.cohort_sizes, mechanism)
         case PairKRR() as mechanism:
             return estimate_pair(window.counts[0], mechanism)
@@ -224,7 +224,7 @@ def _other(collection: Collection, window: WindowCounts, result: Estimate, shown
             frequency, error = remainder.rest_of_hashed(result, shown, mechanism)
         case PrefixTree() as mechanism:
             frequency, error = remainder.rest_of_hashed(result, shown, mechanism.oracle)
-        case HotRappor() as mechanism:
+        case ValueBits() as mechanism:
             ones = window.counts[0, : mechanism.buckets]
             return Other(*remainder.rest_of_bits(ones, window.reports, collection.entries, shown, mechanism))
         case mechanism:

@@ -131,7 +131,7 @@ def _functions(window: WindowCounts, mechanism: FunctionPool) -> float:
 
 
 def _change(collection: Collection, before: WindowCounts, after: WindowCounts) -> float:
-    if bits_of(collection.mechanism) is not None:
+    if collection.mechanism.is_of_bits:
         p_values = change_p_values(before.counts, before.cohort_sizes, after.counts, after.cohort_sizes)
         return min(1.0, float(p_values.min()) * p_values.size)
     return change_p_value(before.counts.reshape(-1), after.counts.reshape(-1))

@@ -21,8 +21,8 @@ from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.mechanism import bloom_of
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.traits import ValueBits
 from deniable.estimators.rollup.hashed import roll_up_hashed, roll_up_tree
 from deniable.estimators.rollup.matrix import roll_up_krr, roll_up_number, roll_up_one_hot_pair, roll_up_pair
 from deniable.estimators.rollup.one_thread import one_blas_thread
@@ -196,7 +196,7 @@ def _rolled_up(collection: Collection, joined: Joined) -> RollUp:
                 mechanism,
                 may_lack_bit=collection.may_lack_bit,
             )
-        case HotRappor():
+        case ValueBits():
             return roll_up_hot(counts.counts, counts.cohort_sizes, reports, mechanism)
         case PairKRR():
             return roll_up_pair(counts.counts[0], reports, mechanism)

@@ -36,7 +36,7 @@ from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.mechanism import pool_of
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.traits import ValueBits
 
 ALPHA = 0.05
 
@@ -106,7 +106,7 @@ def report_steps(collection: Collection) -> ReportSteps:
     match mechanism:
         case Rappor():
             return NORMAL
-        case FunctionPool() | HotRappor() | KRR() | LongitudinalKRR():
+        case FunctionPool() | ValueBits() | KRR() | LongitudinalKRR():
             slope = Inversion.of_mechanism(mechanism).slope
         case _:
             slope = 0.0

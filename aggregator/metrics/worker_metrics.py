@@ -16,7 +16,7 @@ from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.records.final_window import FinalWindow
 from deniable.estimators.canary_fit import alarm_threshold, chi_square
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.channels import SymmetricMechanism
+from deniable.estimators.mechanisms.traits import SymmetricMechanism
 
 
 class WorkerMetrics:

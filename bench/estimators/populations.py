@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimators.decoding.design import bloom_design
-from deniable.estimators.mechanisms.channels import SymmetricChannel
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
 from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 Counts = NDArray[np.int64]
 

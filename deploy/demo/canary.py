@@ -9,7 +9,7 @@ from scipy.special import chdtri
 
 from deniable.deploy.demo.verdict import FALSE_ALARM_RATE
 from deniable.estimators.canary_fit import chi_square
-from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 
 @dataclass(frozen=True)

@@ -210,18 +210,15 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
             return shared_krr_loss(mechanism, reports)
         case LongitudinalKRR() as mechanism:
             return longitudinal_loss(mechanism).times(reports)
-        case mechanism if memoized:
+        case Rappor() | HotRappor() as mechanism if memoized:
             return shared_bits_loss(mechanism, reports)
-        case mechanism:
+        case Rappor() | HotRappor() as mechanism:
             return bits_loss(mechanism).times(reports)
+        case mechanism:
+            return PrivacyLoss.of_reports(mechanism.report_atoms()).times(1 if memoized else reports)
 
 
-_Accounted = (
-    KRR | LongitudinalKRR | PairKRR | SquareWave | Rappor | HotRappor | ChangingBuckets | ChangingResponses
-)
-
-
-def _accounted(mechanism: Subject, memoized: bool) -> _Accounted:
+def _accounted(mechanism: Subject, memoized: bool) -> Subject:
     """Return what of a report depends on the value: of hashing the bucket, not the function or the level."""
     match mechanism:
         case LongitudinalHash() if memoized:
@@ -265,17 +262,17 @@ def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
 def _loss_of_permanent_response(mechanism: Subject) -> PrivacyLoss:
     """Loss of the permanent response itself; not defined for flip_threshold = 0, where it is the truth."""
     match _accounted(mechanism, memoized=True):
-        case KRR() | PairKRR() | SquareWave() as mechanism:
-            return loss_of_reports(mechanism, 1, memoized=True)
         case LongitudinalKRR() as mechanism:
             return krr_loss(mechanism.permanent)
         case ChangingBuckets() as mechanism:
             return mechanism.permanent_loss()
         case ChangingResponses(one):
             return _loss_of_permanent_response(one)
-        case mechanism:
+        case Rappor() | HotRappor() as mechanism:
             flip = Fraction(mechanism.flip_threshold, WORDS)
             return PrivacyLoss.of_three_atoms((1 - flip) ** 2, flip**2, mechanism.ones)
+        case mechanism:
+            return loss_of_reports(mechanism, 1, memoized=True)
 
 
 def most_reports(mechanism: Subject, memoized: bool) -> int:

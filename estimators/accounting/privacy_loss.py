@@ -1,5 +1,6 @@
 """The exact privacy loss distribution of one report, for every mechanism."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +16,7 @@ from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.traits import ReportAtom
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,13 @@ class PrivacyLoss:
         """
         step = log_above(up / down)
         return cls(step, -1, np.array([float(down), float(1 - up - down), float(up)]), step, copies)
+
+    @classmethod
+    def of_reports(cls, atoms: Iterable[ReportAtom]) -> Self:
+        """Build the loss of one report of ratios e^epsilon, its inverse and 1, see `Traits.report_atoms`."""
+        up = sum((each.first * each.mass for each in atoms if each.first > each.second), Fraction())
+        down = sum((each.first * each.mass for each in atoms if each.first < each.second), Fraction())
+        return cls.of_three_atoms(up, down)
 
     @cached_property
     def losses(self) -> FloatArray:

@@ -9,7 +9,7 @@ from scipy.sparse import csc_array
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.decoding.equations.least_squares import BitEquations
 from deniable.estimators.decoding.likelihood import BitLikelihood
-from deniable.estimators.mechanisms.channels import BitChannel
+from deniable.estimators.mechanisms.traits import BitChannel
 
 _LEAST_ONES = 1e-6  # of a candidate without bits, whose error is infinite
 

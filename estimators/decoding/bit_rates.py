@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import shown_interval
 from deniable.estimators.frequency.inversion import Inversion
-from deniable.estimators.mechanisms.channels import BitChannel
+from deniable.estimators.mechanisms.traits import BitChannel
 
 
 @dataclass(frozen=True, eq=False)

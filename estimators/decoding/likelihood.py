@@ -8,7 +8,7 @@ from scipy.sparse import csc_array
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.decoding.design import weighted_gram
 from deniable.estimators.frequency.simplex import minimize_quadratic
-from deniable.estimators.mechanisms.channels import BitChannel
+from deniable.estimators.mechanisms.traits import BitChannel
 
 GAP_TOLERANCE = 1e-12
 _MAXIMUM_STEPS = 50

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.mechanism import bits_of, pair_of
+from deniable.estimators.mechanisms.mechanism import pair_of
 from deniable.estimators.mechanisms.traits import QuestionKind
 
 
@@ -78,7 +78,7 @@ def other_signs(collection: Collection, *, has_clients: bool) -> list[OtherSign]
     if mechanism.kind is not QuestionKind.VALUES:
         return []
     last = mechanism.domain_size - 1
-    if bits_of(mechanism) is not None:
+    if mechanism.is_of_bits:
         return [OtherSign(*mechanism.counter_rates, bit=last)]
     return [OtherSign(*mechanism.counter_rates, bucket=last, modulus=last + 1)]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import count_reports
-from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-12

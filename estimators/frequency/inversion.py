@@ -9,11 +9,10 @@ from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import IntervalEnds
 from deniable.estimators.frequency.intervals.acceptance import LEVEL
 from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
-from deniable.estimators.mechanisms.channels import BitChannel, SymmetricChannel
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.traits import BitChannel, SymmetricChannel, ValueBits
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,12 @@ class Inversion:
         return cls(mechanism.hit, mechanism.miss, mechanism.contrast)
 
     @classmethod
-    def of_mechanism(cls, mechanism: KRR | LongitudinalKRR | HotRappor | FunctionPool) -> Self:
+    def of_mechanism(cls, mechanism: KRR | LongitudinalKRR | ValueBits | FunctionPool) -> Self:
         """Channel of one value of a mechanism whose values are each estimated by themselves."""
         match mechanism:
             case FunctionPool():
                 return cls.of_support(mechanism)
-            case HotRappor():
+            case ValueBits():
                 return cls.of_bit(mechanism)
             case _:
                 return cls.of_symmetric(mechanism)

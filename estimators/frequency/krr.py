@@ -14,7 +14,7 @@ from deniable.estimators.frequency.intervals.for_all import shown_intervals
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail
 from deniable.estimators.frequency.simplex import project_to_simplex
-from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 ESTIMATORS = ("mle", "inv", "inv-n", "inv-p", "ibu")
 

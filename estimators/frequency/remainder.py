@@ -11,9 +11,8 @@ from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import QUANTILE_975, Estimate
 from deniable.estimators.frequency.intervals.two_binomials import TwoBinomials
 from deniable.estimators.frequency.inversion import Inversion
-from deniable.estimators.mechanisms.channels import SymmetricChannel
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.traits import SymmetricChannel, ValueBits
 
 # Half width of the kernel that estimates the density of counts at the cut, in standard deviations.
 _BANDWIDTH = 1 / 8
@@ -80,7 +79,7 @@ def rest_of_symmetric(
 
 
 def rest_of_bits(
-    ones: NDArray[np.int64], reports: int, entries: int, shown: NDArray[np.intp], mechanism: HotRappor
+    ones: NDArray[np.int64], reports: int, entries: int, shown: NDArray[np.intp], mechanism: ValueBits
 ) -> Rest:
     """Estimate the mean number of buckets not shown per report, for one-hot and k-hot RAPPOR.
 
@@ -94,7 +93,7 @@ def rest_of_bits(
     entries : number of buckets that can be shown, the first ones.
     shown : integer array, indices of the buckets shown, fewer than entries: those with the largest counts,
         ties broken by the lower index.
-    mechanism : HotRappor of the reports.
+    mechanism : of the reports.
 
     Returns
     -------
@@ -106,10 +105,10 @@ def rest_of_bits(
     left = np.delete(np.arange(len(ones)), shown)
     inside = float(ones[left].sum())
     frequency = ((inside + lift.sum) / reports - len(left) * channel.miss) / channel.contrast
-    frequency = float(np.clip(frequency, 0, mechanism.hot))
+    frequency = float(np.clip(frequency, 0, mechanism.max_values))
     error = float(np.sqrt(variance[left].sum() + lift.variance)) / (reports * channel.contrast)
     test = TwoBinomials(reports * len(left), channel.hit, channel.miss, channel.contrast)
-    low, high = _ends(test, inside, lift, frequency / len(left), mechanism.hot / len(left))
+    low, high = _ends(test, inside, lift, frequency / len(left), mechanism.max_values / len(left))
     return Rest(frequency, error, low * len(left), high * len(left))
 
 

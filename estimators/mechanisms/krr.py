@@ -5,8 +5,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from deniable.estimators.mechanisms.channels import SymmetricMechanism
 from deniable.estimators.mechanisms.directed_rounding import exp_below, log_above
+from deniable.estimators.mechanisms.traits import SymmetricMechanism
 
 WORDS = 1 << 64
 LARGEST_K = 1 << 31

@@ -5,9 +5,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from deniable.estimators.mechanisms.channels import SymmetricMechanism
 from deniable.estimators.mechanisms.directed_rounding import exp_below, log_above
 from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON, WORDS, commonest, least_threshold, rarest
+from deniable.estimators.mechanisms.traits import SymmetricMechanism
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ class TwoStepBits(Traits):
     """
 
     wire_number = 2
+    is_of_bits = True
     keeps_permanent = True
     repeats_noise = True
 

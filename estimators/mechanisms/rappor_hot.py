@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits, check_thresholds, round_to_thresholds
-from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
+from deniable.estimators.mechanisms.traits import ValueBits
 
 LARGEST_BUCKETS = 4096
 
 
 @dataclass(frozen=True)
-class HotRappor(TwoStepBits, OneCohort):
+class HotRappor(TwoStepBits, ValueBits):
     """One-hot or k-hot RAPPOR with integer thresholds, so that its probabilities and epsilons are exact.
 
     A client sets the bits of its buckets, at most `hot` of them. The frequency of a bucket is the share of
@@ -31,8 +31,6 @@ class HotRappor(TwoStepBits, OneCohort):
 
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 2.1, "Basic One-time RAPPOR".
     """
-
-    kind = QuestionKind.VALUES
 
     buckets: int
     hot: int
@@ -70,11 +68,6 @@ class HotRappor(TwoStepBits, OneCohort):
         return self.hot
 
     @property
-    def domain_size(self) -> int:
-        """Number of values: `buckets`."""
-        return self.buckets
-
-    @property
     def max_values(self) -> int:
         """Largest number of values that one report is of: `hot`."""
         return self.hot
@@ -83,16 +76,6 @@ class HotRappor(TwoStepBits, OneCohort):
     def used_bits(self) -> int:
         """Bits that belong to a bucket: `buckets`."""
         return self.buckets
-
-    @property
-    def bits(self) -> int:
-        """Bits of a report, a multiple of 8; up to 7 at the end belong to no bucket and hold only noise."""
-        return -(-self.buckets // 8) * 8
-
-    @property
-    def width(self) -> int:
-        """Counters in one row of counts: one per bit."""
-        return self.bits
 
     @property
     def name(self) -> str:

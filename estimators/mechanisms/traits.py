@@ -3,7 +3,48 @@
 import math
 from abc import ABC, abstractmethod
 from enum import StrEnum
-from typing import ClassVar, Self
+from fractions import Fraction
+from typing import ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from deniable.estimators.arrays import FloatArray
+
+
+class BitChannel(Protocol):
+    """P(report 1) given a true bit, after both steps of randomization; p* < q*."""
+
+    @property
+    def p_star(self) -> float:
+        """P(report 1 | true bit 0), in (0, q*)."""
+
+    @property
+    def q_star(self) -> float:
+        """P(report 1 | true bit 1), in (p*, 1)."""
+
+
+class SymmetricChannel(Protocol):
+    """A channel that reports the truth with probability p, each other value with q: k-RR, once or twice."""
+
+    @property
+    def k(self) -> int:
+        """Number of values, >= 2."""
+        ...
+
+    @property
+    def p(self) -> float:
+        """P(report v | truth v), in (1/k, 1)."""
+        ...
+
+    @property
+    def q(self) -> float:
+        """P(report v | truth w), w != v; p + (k - 1) q = 1."""
+        ...
+
+    @property
+    def contrast(self) -> float:
+        """Difference p - q, rounded once, so > 0 even where the floats p and q are equal."""
+        ...
 
 
 class QuestionKind(StrEnum):
@@ -15,6 +56,20 @@ class QuestionKind(StrEnum):
     PAIR = "pair"  #: a value of each of two fields: a share of each pair
 
 
+class ReportAtom(NamedTuple):
+    """Reports with the same ratios of probabilities under two true values x and x'.
+
+    Parameters
+    ----------
+    first, second : P(report | x) / c and P(report | x') / c; c is its least probability over all values.
+    mass : sum of c over these reports.
+    """
+
+    first: Fraction
+    second: Fraction
+    mass: Fraction
+
+
 class Traits(ABC):
     """Base class of all mechanisms.
 
@@ -24,6 +79,7 @@ class Traits(ABC):
     wire_number : of the form of its reports in a pack's header, in [1, 255].
     keeps_permanent : True if clients can keep a permanent response to each value.
     always_memoizes : True if they always do.
+    is_of_bits : True if a report is bits, of which several may be 1; False if it is one bucket.
     repeats_noise : True if the reports of a returning client have anything random in common.
     """
 
@@ -32,6 +88,7 @@ class Traits(ABC):
     keeps_permanent: ClassVar[bool] = False
     always_memoizes: ClassVar[bool] = False
     repeats_noise: ClassVar[bool] = False
+    is_of_bits: ClassVar[bool] = False
 
     @property
     def domain_size(self) -> int:
@@ -58,6 +115,10 @@ class Traits(ABC):
     def max_values(self) -> int:
         """Largest number of values that one report is of: 1."""
         return 1
+
+    def report_atoms(self) -> tuple[ReportAtom, ...]:
+        """All reports by their ratios under the two values that differ most; empty if accounted otherwise."""
+        return ()
 
     def permanent_parameters(self) -> dict[str, int | str]:
         """Parameters on which what clients keep depends, if fewer than all; else empty."""
@@ -91,3 +152,91 @@ class OneCohort(Traits):
     def cohorts(self) -> int:
         """Number of groups of clients that are counted separately, and so of rows of counters: 1."""
         return 1
+
+
+class SymmetricMechanism(OneCohort):
+    """Base class of every SymmetricChannel: its matrix and the shape of its counts."""
+
+    kind = QuestionKind.VALUES
+
+    @property
+    def channel(self: SymmetricChannel) -> FloatArray:
+        """P(report y | truth x) in row y and column x, float64 (k, k): p on the diagonal, else q."""
+        matrix = np.full((self.k, self.k), self.q)
+        np.fill_diagonal(matrix, self.p)
+        return matrix
+
+    @property
+    def domain_size(self: SymmetricChannel) -> int:
+        """Number of values: k."""
+        return self.k
+
+    @property
+    def width(self: SymmetricChannel) -> int:
+        """Counters in one row of counts: one per value."""
+        return self.k
+
+    @property
+    def counter_rates(self: SymmetricChannel) -> tuple[float, float]:
+        """P(report v | truth v) and P(report v | truth w)."""
+        return self.p, self.q
+
+    @property
+    def max_step(self: SymmetricChannel) -> float:
+        """Number of reports times the most that one report adds to an estimated share: 1 / (p - q)."""
+        return 1 / self.contrast
+
+
+class ValueBits(OneCohort):
+    """Base class of mechanisms whose report has a bit for each value, likelier set for the true one.
+
+    Parameters
+    ----------
+    buckets : number of values, k, in [2, 4096].
+    """
+
+    kind = QuestionKind.VALUES
+    wire_number = 2
+    is_of_bits = True
+
+    buckets: int
+
+    @property
+    @abstractmethod
+    def p_star(self) -> float:
+        """P(bit of a value is 1 | another value), in (0, q*)."""
+
+    @property
+    @abstractmethod
+    def q_star(self) -> float:
+        """P(bit of a value is 1 | that value), in (p*, 1)."""
+
+    @property
+    def f(self) -> float:
+        """Share of permanent bits that are noise: 0 without a permanent response."""
+        return 0.0
+
+    @property
+    def bits(self) -> int:
+        """Bits of a report, a multiple of 8; up to 7 at the end belong to no bucket and hold only noise."""
+        return -(-self.buckets // 8) * 8
+
+    @property
+    def width(self) -> int:
+        """Counters in one row of counts: one per bit."""
+        return self.bits
+
+    @property
+    def domain_size(self) -> int:
+        """Number of values: `buckets`."""
+        return self.buckets
+
+    @property
+    def counter_rates(self) -> tuple[float, float]:
+        """P(bit 1 | that value) and P(bit 1 | another one)."""
+        return self.q_star, self.p_star
+
+    @property
+    def max_step(self) -> float:
+        """Number of reports times the most that one report adds to an estimated share: 1 / (q* - p*)."""
+        return 1 / (self.q_star - self.p_star)

@@ -13,7 +13,7 @@ from deniable.estimators.decoding.hot.decode import decode_hot
 from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, Misfit
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.mechanisms.rappor import Rappor
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.traits import ValueBits
 from deniable.estimators.rollup.overlap import RollUp, client_overlap, with_returning_clients
 
 
@@ -21,16 +21,16 @@ def roll_up_hot(
     bit_counts: NDArray[np.int64],
     cohort_sizes: NDArray[np.int64],
     window_reports: NDArray[np.int64],
-    mechanism: HotRappor,
+    mechanism: ValueBits,
 ) -> RollUp:
-    """Estimate over several windows of one-hot or k-hot RAPPOR.
+    """Estimate over several windows of reports with a bit for each value.
 
     Parameters
     ----------
     bit_counts : int64 array (1, bits), reports that show a 1, summed over windows.
     cohort_sizes : int64 array (1,), reports of all windows.
     window_reports : int64 array (windows,), reports of each window.
-    mechanism : HotRappor of the reports.
+    mechanism : of the reports.
 
     Returns
     -------
@@ -41,6 +41,8 @@ def roll_up_hot(
     ValueError if shapes do not match, there is no report, or a count is negative or above the reports.
     """
     independent = decode_hot(bit_counts, cohort_sizes, mechanism)
+    if not mechanism.keeps_permanent:
+        return RollUp(independent, independent, client_overlap(window_reports))
     permanent = Inversion(1 - mechanism.f / 2, mechanism.f / 2, 1 - mechanism.f)
     channels = Inversion.of_bit(mechanism), permanent
     return with_returning_clients(independent, bit_counts[0, : mechanism.buckets], channels, window_reports)

@@ -7,13 +7,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from deniable.estimators.accounting.shuffling.blanket import Atom, Blanket
+from deniable.estimators.accounting.shuffling.blanket import Blanket
 from deniable.estimators.accounting.shuffling.few_steps import are_few, positive_part_of_few
 from deniable.estimators.accounting.shuffling.line_integral import Enclosure
 from deniable.estimators.accounting.shuffling.positive_part import WANTED, SearchWork, positive_part
 from deniable.estimators.accounting.shuffling.root import root
 from deniable.estimators.accounting.shuffling.steps import Steps
 from deniable.estimators.mechanisms.directed_rounding import UNIT, exp_below
+from deniable.estimators.mechanisms.traits import ReportAtom
 
 LARGEST_SHUFFLED = 10**12
 LEAST_DELTA = 1e-100
@@ -74,7 +75,7 @@ def shuffled_epsilon(blanket: Blanket, reports: int, delta: float) -> Enclosure:
 
 
 def mean_positive_part(
-    atoms: tuple[Atom, ...],
+    atoms: tuple[ReportAtom, ...],
     reports: int,
     epsilon: float,
     negligible: float = LEAST_DELTA,
@@ -101,7 +102,7 @@ def mean_positive_part(
     return Enclosure(max(low, 0.0), min(high, 1.0))
 
 
-def least_epsilon(atoms: tuple[Atom, ...], reports: int, delta: float, largest: float) -> Enclosure:
+def least_epsilon(atoms: tuple[ReportAtom, ...], reports: int, delta: float, largest: float) -> Enclosure:
     """Enclose the epsilon at which `mean_positive_part` falls to delta, in [0, largest].
 
     Whatever the search finds, both ends are evaluated themselves: delta falls as epsilon grows. `largest` is

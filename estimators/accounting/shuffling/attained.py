@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from deniable.estimators.accounting.shuffling.amplification import least_epsilon
-from deniable.estimators.accounting.shuffling.blanket import Atom
 from deniable.estimators.mechanisms.krr import KRR, WORDS
+from deniable.estimators.mechanisms.traits import ReportAtom
 
 
 def attained_epsilon(mechanism: KRR, reports: int, delta: float) -> float:
@@ -29,13 +29,13 @@ def attained_epsilon(mechanism: KRR, reports: int, delta: float) -> float:
     lie = (1 - truth) / (k - 1)
     odds, one = truth / lie, Fraction(1)
     if k == 2:
-        atoms = [Atom(odds, one, lie), Atom(1 / odds, one, truth)]
+        atoms = [ReportAtom(odds, one, lie), ReportAtom(1 / odds, one, truth)]
     else:
         atoms = [
-            Atom(odds, one, lie),
-            Atom(one, odds, lie),
-            Atom(one, one, (k - 3) * lie),
-            Atom(1 / odds, 1 / odds, truth),
+            ReportAtom(odds, one, lie),
+            ReportAtom(one, odds, lie),
+            ReportAtom(one, one, (k - 3) * lie),
+            ReportAtom(1 / odds, 1 / odds, truth),
         ]
     # Multiply-shift moves less than k 2^-65 of each report's probability.
     moved = (1 + float(odds)) * reports * k * 2.0**-64

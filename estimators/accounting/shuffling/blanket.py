@@ -29,10 +29,8 @@ from deniable.estimators.errors import DeniableError
 from deniable.estimators.mechanisms.directed_rounding import log_above
 from deniable.estimators.mechanisms.hashing.function_block import block_of
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
-from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
 from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree
 from deniable.estimators.mechanisms.krr import KRR, WORDS
-from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import Rappor
@@ -40,6 +38,7 @@ from deniable.estimators.mechanisms.rappor_bits import WORDS as BIT_WORDS
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.traits import ReportAtom
 
 #: Most bits that a value sets: the atoms are (ones + 1)^2.
 MOST_ONES = 16
@@ -54,21 +53,6 @@ class ShufflingRefusedError(DeniableError, ValueError):
     """No epsilon of shuffled reports can be stated for this."""
 
 
-class Atom(NamedTuple):
-    """Outputs w with the same ratios.
-
-    Parameters
-    ----------
-    first : R(w | x) / c(w).
-    second : R(w | x') / c(w).
-    mass : sum of c(w) over these outputs.
-    """
-
-    first: Fraction
-    second: Fraction
-    mass: Fraction
-
-
 class Blanket(NamedTuple):
     """The blanket of a mechanism for its worst pair of true values.
 
@@ -78,7 +62,7 @@ class Blanket(NamedTuple):
     epsilon : privacy loss of one report alone, nats, rounded up.
     """
 
-    atoms: tuple[Atom, ...]
+    atoms: tuple[ReportAtom, ...]
     epsilon: float
 
 
@@ -96,12 +80,12 @@ def blanket_of(mechanism: Mechanism, memoized: bool = False) -> Blanket:
     """
     if memoized:
         raise ShufflingRefusedError(NOT_INDEPENDENT)
-    atoms = _atoms(mechanism)
+    atoms = mechanism.report_atoms() or _atoms(mechanism)
     found = tuple(atom for atom in atoms if atom.mass)
     return Blanket(found, log_above(max(atom.first / atom.second for atom in found)))
 
 
-def _atoms(mechanism: Mechanism) -> list[Atom]:
+def _atoms(mechanism: Mechanism) -> list[ReportAtom]:
     match mechanism:
         case KRR():
             return _of_krr(mechanism)
@@ -112,7 +96,7 @@ def _atoms(mechanism: Mechanism) -> list[Atom]:
         case PairKRR():
             # Both fields differ: where one is equal, its larger ratios of x and x' come together.
             return [
-                Atom(a.first * b.first, a.second * b.second, a.mass * b.mass)
+                ReportAtom(a.first * b.first, a.second * b.second, a.mass * b.mass)
                 for a in _of_krr(mechanism.first)
                 for b in _of_krr(mechanism.second)
             ]
@@ -120,18 +104,22 @@ def _atoms(mechanism: Mechanism) -> list[Atom]:
             return _of_square_wave(mechanism)
         case Rappor() | HotRappor():
             return _of_bits(mechanism)
-        case LongitudinalKRR() | LongitudinalHash():
+        case _:
             raise ShufflingRefusedError(NOT_INDEPENDENT)
 
 
-def _of_krr(mechanism: KRR) -> list[Atom]:
+def _of_krr(mechanism: KRR) -> list[ReportAtom]:
     """x, x' and the other values; of the symmetric channel that reports are a function of (`krr_atoms`)."""
     up, down = krr_atoms(mechanism)
     odds, one = up / down, Fraction(1)
-    return [Atom(odds, one, down), Atom(one, odds, down), Atom(one, one, (mechanism.k - 2) * down)]
+    return [
+        ReportAtom(odds, one, down),
+        ReportAtom(one, odds, down),
+        ReportAtom(one, one, (mechanism.k - 2) * down),
+    ]
 
 
-def _of_hash(mechanism: LocalHash) -> list[Atom]:
+def _of_hash(mechanism: LocalHash) -> list[ReportAtom]:
     """Functions that give x and x' different buckets, and the least share of functions that give equal ones.
 
     By `FunctionBlock`, of the functions of a chunk exactly (g^(d - 1) - 1) / (g^d - 1) give two different
@@ -142,14 +130,14 @@ def _of_hash(mechanism: LocalHash) -> list[Atom]:
     digits = block_of(buckets).digits
     equal = Fraction(buckets ** (digits - 1) - 1, buckets**digits - 1)
     return [
-        Atom(odds, one, (1 - equal) * down),
-        Atom(one, odds, (1 - equal) * down),
-        Atom(one, one, ((1 - equal) * (buckets - 2) + equal * (buckets - 1)) * down),
-        Atom(odds, odds, equal * down),
+        ReportAtom(odds, one, (1 - equal) * down),
+        ReportAtom(one, odds, (1 - equal) * down),
+        ReportAtom(one, one, ((1 - equal) * (buckets - 2) + equal * (buckets - 1)) * down),
+        ReportAtom(odds, odds, equal * down),
     ]
 
 
-def _of_bits(mechanism: TwoStepBits) -> list[Atom]:
+def _of_bits(mechanism: TwoStepBits) -> list[ReportAtom]:
     """Bits that only x sets, and bits that only x' sets, h each; c is d^h times the report of no set bit.
 
     A set bit multiplies the probability of a report by u = q* / p* if it shows 1, else by
@@ -168,13 +156,13 @@ def _of_bits(mechanism: TwoStepBits) -> list[Atom]:
     share = [comb(ones, n) * p_star**n * (1 - p_star) ** (ones - n) for n in range(ones + 1)]
     ratio = [(up / down) ** n for n in range(ones + 1)]  # over c, which has d^h
     return [
-        Atom(ratio[n], ratio[m], down**ones * share[n] * share[m])
+        ReportAtom(ratio[n], ratio[m], down**ones * share[n] * share[m])
         for n in range(ones + 1)
         for m in range(ones + 1)
     ]
 
 
-def _of_square_wave(mechanism: SquareWave) -> list[Atom]:
+def _of_square_wave(mechanism: SquareWave) -> list[ReportAtom]:
     """As many cells as can be near one number alone; see `square_wave_loss`.
 
     Multiply-shift makes some cells rarer, by less than 2^-54. c is the rarest probability of all; R(w | x) is
@@ -186,8 +174,8 @@ def _of_square_wave(mechanism: SquareWave) -> list[Atom]:
     low, high = ((1 - is_near) * Fraction(words, WORDS) for words in (WORDS // far, -(-WORDS // far)))
     alone = min(near, far)
     return [
-        Atom(near_high / low, Fraction(1), alone * low),
-        Atom(high / low, near_low / low, alone * low),
-        Atom(near_high / low, near_low / low, (near - alone) * low),
-        Atom(high / low, Fraction(1), (far - alone) * low),
+        ReportAtom(near_high / low, Fraction(1), alone * low),
+        ReportAtom(high / low, near_low / low, alone * low),
+        ReportAtom(near_high / low, near_low / low, (near - alone) * low),
+        ReportAtom(high / low, Fraction(1), (far - alone) * low),
     ]

@@ -11,31 +11,30 @@ from deniable.estimators.frequency.estimate import Estimate
 from deniable.estimators.frequency.intervals.for_all import shown_intervals
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.frequency.significance import benjamini_hochberg, binomial_tail
-from deniable.estimators.mechanisms.channels import BitChannel
-from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.traits import BitChannel, ValueBits
 
 # Bisections of the multiplier's bracket: to 2^-100 of its width, beyond float precision.
 _HALVINGS = 100
 
 
 def decode_hot(
-    bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: HotRappor
+    bit_counts: NDArray[np.int64], cohort_sizes: NDArray[np.int64], mechanism: ValueBits
 ) -> Estimate:
     """Estimate the share of reports from clients in each bucket, with 95 % intervals and significance.
 
-    Point estimate: `most_likely_shares` with sum <= hot. Errors and intervals: those of each bit's debiased
-    rate (`bit_rates`). A bucket is significant if its count exceeds what clients outside it explain, by the
-    binomial tail and Benjamini-Hochberg at 5 %.
+    Point estimate: `most_likely_shares` with sum <= max_values. Errors and intervals: those of each bit's
+    debiased rate (`bit_rates`). A bucket is significant if its count exceeds what clients outside it explain,
+    by the binomial tail and Benjamini-Hochberg at 5 %.
 
     Parameters
     ----------
     bit_counts : int64 array (1, bits), reports that show a 1; bits beyond the buckets are ignored.
     cohort_sizes : int64 array (1,), number of reports (N), >= 1.
-    mechanism : HotRappor of the reports.
+    mechanism : of the reports.
 
     Returns
     -------
-    Estimate with arrays of shape (buckets,), fractions of all reports, summing to at most `hot`.
+    Estimate with arrays of shape (buckets,), fractions of all reports, summing to at most `max_values`.
 
     Raises
     ------
@@ -48,7 +47,7 @@ def decode_hot(
     ones = bit_counts[:, : mechanism.buckets]
     rates = extract_rates(ones, cohort_sizes, mechanism)
     reports = int(cohort_sizes[0])
-    frequency = most_likely_shares(ones[0] / reports, mechanism, mechanism.hot)
+    frequency = most_likely_shares(ones[0] / reports, mechanism, mechanism.max_values)
     channel, rate = Inversion.of_bit(mechanism), rates.rate[0]
     low, high, for_all = shown_intervals(partial(channel.score_interval, rate, reports), frequency)
     return Estimate(

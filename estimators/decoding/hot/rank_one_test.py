@@ -7,7 +7,7 @@ from scipy.special import chdtrc
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import Independence
 from deniable.estimators.frequency.pairs.joined_values import joined_sums, joined_values
-from deniable.estimators.mechanisms.channels import BitChannel
+from deniable.estimators.mechanisms.traits import BitChannel
 
 _REWEIGHTINGS = 3
 _MOST_STEPS = 200

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deniable.estimators.mechanisms.channels import SymmetricChannel
 from deniable.estimators.mechanisms.hashing.function_block import block_of, is_prime
-from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind
+from deniable.estimators.mechanisms.traits import OneCohort, QuestionKind, SymmetricChannel
 
 LARGEST_BUCKETS = 251
 LARGEST_COUNTERS = 1 << 20

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimators.arrays import FloatArray
-from deniable.estimators.mechanisms.channels import SymmetricChannel
+from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 _HALVINGS = 200
 
