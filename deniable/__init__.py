@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from deniable.estimators.mechanisms.rappor import Rappor as Rappor
     from deniable.estimators.mechanisms.rappor_hot import HotRappor as HotRappor
     from deniable.estimators.mechanisms.square_wave import SquareWave as SquareWave
+    from deniable.estimators.mechanisms.subset_selection import SubsetSelection as SubsetSelection
     from deniable.estimators.mechanisms.traits import QuestionKind as QuestionKind
     from deniable.producers.concurrency.timing import ProducerTiming as ProducerTiming
     from deniable.producers.config import ProducerConfig as ProducerConfig
@@ -123,6 +124,7 @@ PLACES = {
     "SecuritySection": "deniable.config.sections",
     "SquareWave": "deniable.estimators.mechanisms.square_wave",
     "StoreError": "deniable.producers.storage.store",
+    "SubsetSelection": "deniable.estimators.mechanisms.subset_selection",
     "Times": "deniable.producers.responders.validation",
     "Topics": "deniable.protocol.topic_names",
     "Values": "deniable.producers.responders.validation",

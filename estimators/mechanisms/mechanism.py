@@ -17,9 +17,10 @@ from deniable.estimators.mechanisms.rappor_bits import LARGEST_EPSILON as LARGES
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 
 #: Without a permanent response: each report is randomized afresh.
-OneStep = KRR | LocalHash | PrefixTree | PairKRR | SquareWave
+OneStep = KRR | SubsetSelection | LocalHash | PrefixTree | PairKRR | SquareWave
 Mechanism = OneStep | LongitudinalKRR | LongitudinalHash | Rappor | HotRappor
 
 LEAST = 0.1

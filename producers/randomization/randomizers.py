@@ -13,6 +13,7 @@ from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor_bits import TwoStepBits
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.producers.randomization.randomness import Words, below
 from deniable.protocol.wire import bucket_dtype
 
@@ -131,6 +132,46 @@ def randomize_hashed(
     function *= np.uint64(mechanism.hash_buckets)
     function += bucket
     return function.astype(bucket_dtype(mechanism.width))
+
+
+def randomize_subsets(
+    values: NDArray[np.int64], mechanism: SubsetSelection, words: Words
+) -> NDArray[np.uint8]:
+    """Subset selection: a set of w values, with the true one in it with probability p.
+
+    Each of the other values gets a random key, and those with the least keys fill the set. A report whose
+    largest key in the set occurs again outside of it gets other keys: the keys of all other values are drawn
+    alike, so any set of them is as likely as any other, exactly.
+
+    Parameters
+    ----------
+    values : int64 (n,), true buckets in [0, k).
+    mechanism : SubsetSelection.
+    words : a word per report, then one for each bit of it; again those of the reports that need other keys.
+
+    Returns
+    -------
+    uint8 (n, bits // 8), a bit for each value, bit 0 lowest; bits that belong to no value are noise.
+
+    Raises
+    ------
+    ValueError if a value is not a bucket.
+    """
+    k, size = mechanism.buckets, mechanism.chosen
+    if values.size and not (values.min() >= 0 and values.max() < k):
+        raise ValueError(f"every value must be a bucket in [0, {k - 1}]")
+    # P(word < threshold) = threshold / 2^64 = p: the truth is in the set.
+    is_in = words.words64(values.shape) < np.uint64(mechanism.threshold)
+    bits = np.empty((len(values), mechanism.bits), np.bool_)
+    left = np.arange(len(values))
+    while left.size:
+        keys = np.array(words.words64((left.size, mechanism.bits)))
+        bits[left, k:] = keys[:, k:] < np.uint64(mechanism.p_star * 2**64)
+        keys[np.arange(left.size), values[left]] = np.where(is_in[left], 0, np.uint64(2**64 - 1))
+        largest = np.partition(keys[:, :k], size - 1, axis=1)[:, size - 1]
+        bits[left, :k] = keys[:, :k] <= largest[:, None]
+        left = left[bits[left, :k].sum(axis=1) != size]
+    return np.packbits(bits, axis=1, bitorder="little")
 
 
 def permanent(rows: NDArray[np.uint8], mechanism: TwoStepBits, words: Words) -> NDArray[np.uint8]:

@@ -10,6 +10,7 @@ from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.responders.batch import Responder
 from deniable.producers.responders.krr import KRRResponder, LongitudinalResponder
@@ -18,6 +19,7 @@ from deniable.producers.responders.number import NumberResponder
 from deniable.producers.responders.pair import HotPairResponder, PairResponder
 from deniable.producers.responders.prefix_tree import PrefixTreeResponder
 from deniable.producers.responders.rappor import BloomResponder, HotResponder
+from deniable.producers.responders.subset_selection import SubsetResponder
 from deniable.protocol.secrets.secret import Secret
 
 
@@ -53,5 +55,7 @@ def responder_of(collection: Collection, secret: Secret, words: Words) -> Respon
             return LongitudinalHashResponder(collection, mechanism, secret, words)
         case Rappor() as mechanism:
             return BloomResponder(collection, mechanism, secret, words)
+        case SubsetSelection() as mechanism:
+            return SubsetResponder(collection, mechanism, words)
         case mechanism:
             return HotResponder(collection, mechanism, secret, words)

@@ -18,6 +18,7 @@ from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.producers.randomization.randomizers import (
     at_most,
     bernoulli,
@@ -26,6 +27,7 @@ from deniable.producers.randomization.randomizers import (
     randomize_hashed,
     randomize_krr,
     randomize_square_wave,
+    randomize_subsets,
 )
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords, ScriptedWords, spelled
@@ -360,3 +362,51 @@ def test_bits_are_independent(step):
     noise = bits(step(np.zeros((REPORTS, 16), np.uint8), BLOOM, RepeatableWords(7))).astype(float)
     correlation = np.corrcoef(noise, rowvar=False)[np.triu_indices(128, 1)]
     assert np.abs(correlation).max() * np.sqrt(REPORTS) < worst_allowed(len(correlation))
+
+
+# Subset selection
+
+SUBSETS = SubsetSelection.from_epsilon(10, 0.5)
+
+
+def test_subset_has_the_truth_strictly_below_the_threshold_and_the_least_keys():
+    """Of 10 values and 6 bits of noise; the truth is 2, sets have 4 values."""
+    keys = np.array([[9, 3, 0, 1, 2, 5, 9, 9, 9, 9, *[2**64 - 1] * 6]] * 2, np.uint64)
+    words = ScriptedWords([SUBSETS.threshold - 1, SUBSETS.threshold], keys)
+    assert bits(randomize_subsets(np.array([2, 2]), SUBSETS, words)).tolist() == [
+        [0, 1, 1, 1, 1, *[0] * 11],
+        [0, 1, 0, 1, 1, 1, *[0] * 10],
+    ]
+
+
+def test_subset_of_equal_keys_is_drawn_again():
+    tied = np.array([[5, 5, 0, 5, 5, 5, 5, 5, 5, 5, *[0] * 6]], np.uint64)
+    other = np.array([[1, 2, 0, 3, 9, 9, 9, 9, 9, 9, *[2**64 - 1] * 6]], np.uint64)
+    words = ScriptedWords([0], tied, other)
+    assert bits(randomize_subsets(np.array([2]), SUBSETS, words)).tolist() == [[1, 1, 1, 1, *[0] * 12]]
+    assert words.is_used_up
+
+
+def subset_deviation(randomize):
+    """Worst deviation, in standard ones, of how often a value is in a set, alone and with the next one."""
+    rows = bits(randomize(np.full(REPORTS, 3), SUBSETS, RepeatableWords(11))).astype(np.int64)
+    k, w, p = SUBSETS.buckets, SUBSETS.chosen, SUBSETS.q_star
+    q = SUBSETS.p_star
+    alone = z_of(rows.sum(axis=0), REPORTS, np.where(np.arange(16) == 3, p, q))
+    both = p * (w - 1) * (w - 2) / ((k - 1) * (k - 2)) + (1 - p) * w * (w - 1) / ((k - 1) * (k - 2))
+    pairs = z_of((rows[:, 4:9] * rows[:, 5:10]).sum(axis=0), REPORTS, both)
+    assert (rows[:, :k].sum(axis=1) == w).all()
+    return np.abs([*alone, *pairs]).max()
+
+
+def test_subsets_have_their_probabilities():
+    """21 frequencies at a false-alarm rate of 1e-6 in all; one that is off by .023 is caught with 99.9 %."""
+    assert subset_deviation(randomize_subsets) < worst_allowed(21)
+
+
+def test_check_of_subsets_finds_a_truth_that_is_in_too_often():
+    def broken(values, mechanism, words):
+        more = SubsetSelection(mechanism.buckets, mechanism.chosen, mechanism.threshold + 2**64 // 40)
+        return randomize_subsets(values, more, words)
+
+    assert subset_deviation(broken) > worst_allowed(21)
