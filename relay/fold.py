@@ -15,7 +15,9 @@ A retired collection never returns, and a changed grace applies to windows that 
 By rules 2 and 3 a relay needs no memory but the log: see `recovery`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from deniable.protocol import wire
@@ -25,8 +27,31 @@ from deniable.relay.columns import Groups, decode_columns, uploads_in
 from deniable.relay.control import ControlError, RelaySettings, decode_control, is_control, is_settings
 from deniable.relay.intake import EARLY_MS, Intakes
 from deniable.relay.keys import RelayKeys
-from deniable.relay.sealing import seal
 from deniable.relay.windows import ClosedWindow, Release, Windows
+
+
+def seal(release: Release, pack_reports: int, keys: RelayKeys) -> Iterator[wire.Pack]:
+    """Cut a release into packs of about equal size, at most `pack_reports` reports each.
+
+    Which reports share a pack is random, so a pack that workers reject takes away no particular values.
+    """
+    intake = release.intake
+    size = wire.report_bytes(intake.mechanism, intake.width)
+    most = min(pack_reports, (wire.MAX_RECORD_BYTES - wire.HEADER_BYTES) // size)
+    count = -(-len(release.rows) // most)
+    bounds = [len(release.rows) * each // count for each in range(count + 1)]
+    for number, (first, end) in enumerate(pairwise(bounds)):
+        rows = release.rows[first:end]
+        yield wire.Pack(
+            mechanism=intake.mechanism,
+            cohort=release.cohort,
+            fingerprint=intake.fingerprint,
+            window_start=release.window_start,
+            reports=end - first,
+            width=intake.width,
+            pack_id=keys.pack_id(release.context, number),
+            payload=rows.tobytes(),
+        )
 
 
 class Start(NamedTuple):

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -12,14 +13,14 @@ from types import MappingProxyType
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from deniable.aggregator.deployment import ClientLimits
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.views.estimate_history import EstimateHistory
 from deniable.aggregator.web.estimates_api import EstimatesApi, json_response
-from deniable.aggregator.web.origin_check import HOST, add_headers, origin_check
 from deniable.aggregator.web.page_events import PageFeed, about
-from deniable.aggregator.web.probes import Probes
 from deniable.aggregator.web.server_sent_events import EventStreams
 from deniable.aggregator.web.timing import DEFAULT, WebTiming
 from deniable.estimators.collection import Collection
@@ -33,6 +34,86 @@ PAGE_FILES = {"/": "index.html"} | {
     if each.suffix in (".css", ".js")
 }
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+
+HOST = "127.0.0.1"
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Probes:
+    """Answers `/metrics`, `/healthz` and `/readyz`.
+
+    Parameters
+    ----------
+    registry : served at `/metrics`.
+    reasons_not_ready : returns why this process is not ready; empty if it is.
+    """
+
+    def __init__(self, registry: CollectorRegistry, reasons_not_ready: Callable[[], list[str]]) -> None:
+        self._registry = registry
+        self._reasons_not_ready = reasons_not_ready
+
+    def routes(self) -> list[web.RouteDef]:
+        """Routes of the three endpoints."""
+        return [
+            web.get("/metrics", self._metrics),
+            web.get("/healthz", self._healthy),
+            web.get("/readyz", self._ready),
+        ]
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        # In a thread: thousands of series take longer than heartbeats may wait.
+        body = await asyncio.to_thread(generate_latest, self._registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _healthy(self, _: web.Request) -> web.Response:
+        return json_response({"healthy": True})
+
+    async def _ready(self, _: web.Request) -> web.Response:
+        reasons = self._reasons_not_ready()
+        return json_response({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)
+
+
+def origin_check(names: Iterable[str] = ()) -> Middleware:
+    """Return a middleware that answers 421 to another host's name, 403 to another site's page.
+
+    Parameters
+    ----------
+    names : allowed host names beside loopback's, without port.
+    """
+    listed = "|".join(map(re.escape, (*LOOPBACK_NAMES, *names)))
+    allowed = re.compile(rf"({listed})(:\d{{1,5}})?", re.IGNORECASE)
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if allowed.fullmatch(request.headers.get("Host", "")) is None:
+            raise web.HTTPMisdirectedRequest(
+                text="ask for 127.0.0.1 or localhost; a proxy's name must be listed: --page-host NAME"
+            )
+        headers = request.headers
+        if (
+            headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+            and headers.get("Sec-Fetch-Dest") != "document"
+        ):
+            raise web.HTTPForbidden(text="a page of another site may link here, and ask for nothing")
+        return await handler(request)
+
+    return check
+
+
+async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    """Forbid browsers everything the page does not need."""
+    response.headers.update(HEADERS)
 
 
 def _is_error(record: logging.LogRecord) -> bool:

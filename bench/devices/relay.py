@@ -23,7 +23,7 @@ from deniable.config.relay_secret import relay_secret
 from deniable.deploy.broker.broker import Broker
 from deniable.deploy.broker.child_processes import Child, deniable_command, spawn, stop
 from deniable.deploy.cluster.topics.setup import create
-from deniable.deploy.services.relay.relay_config import relay_config
+from deniable.deploy.services.relay.command import relay_config
 from deniable.estimators.collection import Collection
 from deniable.protocol import wire
 from deniable.protocol.uploads.frame import encode_frame

@@ -7,7 +7,11 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+from difflib import get_close_matches
+
+import click
 
 from deniable.deploy.cli import standard_streams
 from deniable.deploy.cli.signals import end_in_good_order, handle, leave_at_once
@@ -19,6 +23,29 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 #: Errors of Kafka's clients, looked up only in clients that are imported: no other can have raised one.
 KAFKA_ERRORS = (("aiokafka.errors", "KafkaError"), ("kafka.errors", "KafkaError"))
+
+
+def with_nearest(error: click.ClickException) -> click.ClickException:
+    """Add `Did you mean …?` to an error about an unknown subcommand or choice, if a known one is near.
+
+    Parameters
+    ----------
+    error : of click; its message may be changed.
+    """
+    if not isinstance(error, click.UsageError) or "Did you mean" in error.message or error.ctx is None:
+        return error
+    wrong = re.match(r"No such command '(.*?)'\.|'(.*?)' is not one of ", error.message)
+    if wrong and (near := get_close_matches(wrong[1] or wrong[2], _known(error), 1)):
+        error.message += f" Did you mean '{near[0]}'?"
+    return error
+
+
+def _known(error: click.UsageError) -> Iterable[str]:
+    if isinstance(error, click.BadParameter):
+        kind = None if error.param is None else error.param.type
+        return list(map(str, kind.choices)) if isinstance(kind, click.Choice) else []
+    group = None if error.ctx is None else error.ctx.command
+    return group.list_commands(error.ctx) if isinstance(group, click.Group) and error.ctx else []
 
 
 def main() -> None:
@@ -44,7 +71,7 @@ def _run() -> int:
     import click
 
     from deniable.deploy.cli.commands import deniable
-    from deniable.deploy.cli.near_names import with_nearest
+    from deniable.deploy.cli.main import with_nearest
     from deniable.estimators.errors import DeniableError
 
     try:

@@ -11,7 +11,7 @@ from deniable.deploy.cli.signals import handle, leave_at_once
 from deniable.deploy.produce.input.batches import InputBatch, InputBatches
 from deniable.deploy.produce.input.inputs import Inputs
 from deniable.deploy.produce.input.source import LineError
-from deniable.deploy.produce.input_producer import InputProducer
+from deniable.deploy.produce.input.values import Value
 from deniable.deploy.produce.timing import DEFAULT, RunTiming
 from deniable.deploy.produce.unknown.unknown_reports import UnknownReports
 from deniable.deploy.produce.unknown.unknown_values import UnknownValues
@@ -20,7 +20,10 @@ from deniable.deploy.services.metrics_server import probes_at, served
 from deniable.producers.config import ProducerConfig
 from deniable.producers.errors import DeliveryError
 from deniable.producers.metrics.counters import Receipt
+from deniable.producers.pipeline.queueing.submission import SeenReports
 from deniable.producers.producer import Producer
+from deniable.producers.responders.validation import Clients, Times
+from deniable.producers.storage.input_progress import InputProgress
 from deniable.protocol.words import number_of
 
 WAITING = "waiting up to {:.0f} s until {} has all; Ctrl-C ends at once"
@@ -29,6 +32,31 @@ INTERRUPTED = "interrupted: the same command resumes where this run ended"
 INTERRUPTED_PIPE = (
     "interrupted: stdin and pipes cannot be resumed; what was read of it in the last second may be lost"
 )
+
+
+class InputProducer(Producer):
+    """A producer that stores reports together with the place in the input that they came from."""
+
+    def report_lines(
+        self,
+        collection: str,
+        values: list[Value],
+        clients: Clients,
+        at: Times = None,
+        *,
+        progress: tuple[str, InputProgress] | None,
+        seen: SeenReports | None = None,
+    ) -> Receipt:
+        """Like `report`, but all these reports are stored or dropped together.
+
+        Parameters
+        ----------
+        collection, values, clients, at : as for `report`.
+        progress : path of an input and how far it was read: stored if and only if these reports are not
+            dropped. None stores no place.
+        seen : is called with the reports once they are stored, without those refused: see `Submission`.
+        """
+        return self._report(collection, values, clients, at, progress, seen)
 
 
 def run_produce(

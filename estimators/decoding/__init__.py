@@ -1,6 +1,6 @@
 """Estimators of candidate frequencies from RAPPOR bit counts.
 
 May import `frequency`, `mechanisms` and `arrays`. Begin with `bloom`, which runs the steps in order:
-`design`, `screening`, `initial_guess`, `equations`, `likelihood`, `sandwich_errors`. One-hot and k-hot
+`design`, `screening`, `equations`, `likelihood`, `sandwich_errors`. One-hot and k-hot
 reports: `hot`.
 """

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from deniable.analysis.export.store_errors import reason_of
+from deniable.analysis.export.bucket_prefix import reason_of
 from tests.support.messages import PinMessages
 
 HEAD = "Generic S3 error: Error performing PUT http://h:1/b/x in 4.03s, after 5 retries, max_retries: 5, "

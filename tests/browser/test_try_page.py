@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from deniable.deploy.services.edge.try_files import try_files
+from deniable.deploy.services.edge.command import try_files
 from deniable.protocol.uploads.upload import decode_upload
 from tests.support.aggregator.browser import PHONE, PICTURES, visit
 from tests.support.edge.browser.lists import SITES, allowances, further_allowances

@@ -8,7 +8,7 @@ import pytest
 from deniable.config.file import load
 from deniable.config.relay_secret import relay_secret
 from deniable.config.sections import RelaySection
-from deniable.deploy.services.relay.relay_config import relay_config
+from deniable.deploy.services.relay.command import relay_config
 from deniable.protocol.secrets.secret import SecretError
 from deniable.relay.keys import RelayKeys
 from tests.support.deploy.collection_texts import WHOLE, read

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from deniable.estimators.decoding.hot.pair import decode_pair
 from deniable.estimators.decoding.hot.rank_one_test import rank_one_test
 from deniable.estimators.frequency.estimate import Estimate, Shares
-from deniable.estimators.frequency.pairs.estimate import estimate_pair
-from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.frequency.pairs.estimate import estimate_pair, independence_test
 from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 

@@ -8,22 +8,71 @@ from typing import NamedTuple
 
 from deniable.cluster.connection.causes import cause_of
 from deniable.cluster.finding import Finding
+from deniable.cluster.permissions.findings import with_article
 from deniable.cluster.permissions.roles import Role
+from deniable.cluster.reading.publication_reader import UnreadableError
 from deniable.deploy.cluster.doctor.brokers import STARTING, outage_finding
-from deniable.deploy.cluster.doctor.budget_store import budget_store
 from deniable.deploy.cluster.doctor.capabilities.needs import capabilities
 from deniable.deploy.cluster.doctor.capabilities.transactions import transactions
 from deniable.deploy.cluster.doctor.case import Capability, Case, NotUsedError, StepAnswer
 from deniable.deploy.cluster.doctor.clock_skew import clock_skew
 from deniable.deploy.cluster.doctor.connection import advertised, authentication, connection, tls
 from deniable.deploy.cluster.doctor.edge import edge, edge_clock_skew, edge_parameters, edge_ready
-from deniable.deploy.cluster.doctor.parameters import parameters
 from deniable.deploy.cluster.doctor.topics import authorization, replicas, state, topics
 from deniable.deploy.cluster.doctor.uploads import origins, uploads
+from deniable.deploy.cluster.topics.published import compared
+from deniable.producers.budget.postgres import tables
+from deniable.producers.budget.postgres.connection import AwayError
+from deniable.producers.opening.from_file import producer_config
+from deniable.producers.storage.store import StoreError
+from deniable.protocol.secrets.secret import SecretError, secret_of
+from deniable.protocol.words import number_of
 
 TOTAL_SECONDS = 8.0  # of the 10 that a run may take, start of Python included
 LEAST_SECONDS = 0.2  # with less time left a step is not begun
 GIVE_UP_SECONDS = 0.3  # for a step to report its own timeout
+
+AWAY_REMEDY = "see that it runs, and that host, port, user and password (PGPASSWORD) are right"
+
+WORKER_REMEDY = (
+    "Use the file of the running workers, or, if this one is newer, raise its revision and restart them"
+)
+
+
+def parameters(case: Case, _seconds: float) -> StepAnswer:
+    """Compare each collection; one with other parameters is a finding."""
+    if case.role is Role.READER:
+        raise NotUsedError(f"a {case.role} sends and counts nothing")
+    if case.role in (Role.EDGE, Role.RELAY):
+        raise NotUsedError(f"{with_article(case.role)} may not read what workers publish")
+    configuration = case.configuration
+    try:
+        found, published = compared(case.cluster, configuration.topics, configuration.collections)
+    except UnreadableError as error:
+        raise NotUsedError(f"unknown: {error}") from None
+    if not published:
+        raise NotUsedError("unknown: no worker has published what it counts yet")
+    if not found:
+        counted = number_of(len(published), "collection")
+        return StepAnswer([], f"the workers count {counted}, and this file agrees with them")
+    is_worker = case.role is Role.AGGREGATOR
+    return StepAnswer([Finding(each.what, WORKER_REMEDY if is_worker else each.remedy) for each in found])
+
+
+def budget_store(case: Case, _seconds: float) -> StepAnswer:
+    """Connect, and check secret, tables and permissions; writes nothing."""
+    if case.role is not Role.PRODUCER:
+        raise NotUsedError("only producers charge clients")
+    settings = producer_config(case.configuration, connects=False)
+    if settings.budget_store is None:
+        raise NotUsedError(f"not configured: budgets are in {settings.data_dir}")
+    try:
+        secret = secret_of(settings.data_dir, settings.secret_file)
+        return StepAnswer([], tables.examine(settings.budget_store, secret))
+    except AwayError as error:
+        return StepAnswer([Finding(str(error), AWAY_REMEDY)])
+    except (SecretError, StoreError) as error:  # the message says the remedy
+        return StepAnswer([Finding(str(error), "")])
 
 
 class Step(NamedTuple):

@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import threading
+import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from aiokafka.errors import (
 )
 
 from deniable.aggregator.maintenance.adoption import check_adoption
+from deniable.aggregator.metrics.privacy_metrics import PrivacyMetrics
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.partition.fetching.freed_memory import keep_freed_memory
 from deniable.aggregator.web.comparison_api import Comparer
@@ -26,6 +29,7 @@ from deniable.cluster.connection.outage import number_of_brokers
 from deniable.cluster.existing_topics.of_aiokafka import create_no_topics_here
 from deniable.cluster.topics.findings import unknown_codec
 from deniable.config.file import load
+from deniable.config.settings.allowance import UNLIMITED, Allowance
 from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import config_option, metrics_listen_option, servers_option
 from deniable.deploy.cli.signals import handle, leave_at_once, stop_deadline
@@ -33,15 +37,58 @@ from deniable.deploy.cluster.deployment import deployment_of
 from deniable.deploy.cluster.topics import setup as topic_setup
 from deniable.deploy.services.aggregate.log_watch import LogWatch
 from deniable.deploy.services.aggregate.otlp_export import OtlpExport, endpoint_of, interval_seconds
-from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
 from deniable.deploy.services.kafka_wait import once_kafka_answers
 from deniable.deploy.services.open_files import allow_open_files
 from deniable.deploy.services.reload import Reload, reload_option
+from deniable.estimators.accounting.accountant import loss_of_reports
+from deniable.estimators.accounting.renyi import zcdp_rho
+from deniable.producers.budget.exposure import exposure
 
 DEFAULT_WEB_PORT = 8321
 STOP_SECONDS = 15.0
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,62})(\.[A-Za-z0-9-]{1,63})*")
 NOT_ALLOWED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
+
+WATCH_SECONDS = 15.0
+
+
+class PrivacyWatch(threading.Thread):
+    """Computes the gauges in a daemon thread, which never delays the end of the process.
+
+    Parameters
+    ----------
+    allowances : of the collection file.
+    metrics : to update.
+    """
+
+    def __init__(self, allowances: Iterable[Allowance], metrics: PrivacyMetrics) -> None:
+        super().__init__(name="privacy", daemon=True)
+        self._allowances = tuple(allowances)
+        self._metrics = metrics
+
+    def run(self) -> None:
+        """Show what one report costs; then, every 15 s, what a client may have spent by now."""
+        self.show_costs()
+        while True:
+            self.show_used(time.time())
+            time.sleep(WATCH_SECONDS)
+
+    def show_costs(self) -> None:
+        """Show rho, lifetime epsilon and budget of every collection."""
+        for allowance in self._allowances:
+            name, mechanism = allowance.collection.name, allowance.collection.mechanism
+            self._metrics.show_rho(name, zcdp_rho(loss_of_reports(mechanism, 1, memoized=False)))
+            self._metrics.show_lifetime(name, allowance.epsilon_inf("any"))
+            if allowance.budget is not None:
+                unlimited = allowance.unspent_limit == UNLIMITED
+                self._metrics.show_budget(name, allowance.budget.epsilon, unlimited)
+
+    def show_used(self, now: float) -> None:
+        """Show what one client may have spent by `now`, unix seconds, for collections with a budget."""
+        for allowance in self._allowances:
+            if allowance.budget is not None:
+                used = exposure(allowance, allowance.budget, now)
+                self._metrics.show_used(allowance.collection.name, *used)
 
 
 @click.command()

@@ -15,7 +15,6 @@ from deniable.deploy.cli.listen_address import ListenAddress
 from deniable.deploy.cli.logs import silence
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.cli.signals import leave_at_once
-from deniable.deploy.services.edge.try_files import try_files
 from deniable.deploy.services.reload import Reload, check_newer, reload_option
 from deniable.edge.collection_list import CollectionList, collection_list
 from deniable.edge.server import Edge, EdgeSettings
@@ -24,6 +23,35 @@ from deniable.edge.signing_key import SigningKey, open_signing_key
 KEY_FILE = Path(".deniable") / "edge-key.pem"
 GC_OBJECTS = 50_000  # made since the last collection of young ones
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+PACKAGES = Path(__file__).parents[3]
+PAGE = PACKAGES / "edge" / "try_page"
+CLIENT = PACKAGES / "producers" / "browser"
+CLIENT_MODULES = ("deniable", "mechanisms")
+INDEX = "index.html"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+def try_files() -> dict[bytes, tuple[str, Path]]:
+    """Return content type and file by path.
+
+    /try is the page, /try/deniable.js the client for browsers, /try/mechanisms.js its further mechanisms.
+    """
+    found = {}
+    for name in CLIENT_MODULES:
+        if (file := CLIENT / f"{name}.min.js").is_file():
+            found[f"/try/{name}.js".encode()] = (TYPES[file.suffix], file)
+    for file in sorted(PAGE.glob("*")):
+        if file.suffix in TYPES and file.is_file():
+            found[f"/try/{file.name}".encode()] = (TYPES[file.suffix], file)
+    if index := found.pop(f"/try/{INDEX}".encode(), None):
+        found[b"/try"] = index
+    return found
 
 
 @click.command()

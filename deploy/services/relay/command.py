@@ -4,6 +4,8 @@ import asyncio
 import logging
 import signal
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,8 @@ from deniable.cluster.permissions.roles import Role
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration, WrongUseError, load
 from deniable.config.relay_secret import relay_secret
+from deniable.config.sections import RelaySection
+from deniable.config.settings.allowance import Allowance
 from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import (
     config_option,
@@ -26,13 +30,65 @@ from deniable.deploy.cli.options import (
 from deniable.deploy.cli.signals import handle, leave_at_once, stop_deadline
 from deniable.deploy.services.kafka_wait import once_kafka_answers
 from deniable.deploy.services.metrics_server import probes_at, served
-from deniable.deploy.services.relay.relay_config import relay_config
 from deniable.deploy.services.reload import Reload, ReloadRefusedError, check_newer, reload_option
-from deniable.relay.control import RelaySettings
+from deniable.estimators.accounting.shuffling.blanket import ShufflingRefusedError
+from deniable.estimators.accounting.shuffling.honest import HonestShuffle
+from deniable.protocol.wire import mechanism_number
+from deniable.relay.control import Intake, RelaySettings
 from deniable.relay.keys import RelayKeys
-from deniable.relay.service.service import RelayService
+from deniable.relay.service.service import RelayConfig, RelayService
 
 STOP_SECONDS = 10.0  # more than a relay takes, unless a library hangs
+
+
+def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
+    """Build a relay's configuration. Canaries are included: they check the way from producers over HTTP."""
+    section, topics = configuration.relay or RelaySection(), configuration.topics
+    settings = RelaySettings(
+        revision=configuration.revision,
+        partitions=topics.partitions,
+        batch_reports=section.batch_reports,
+        shuffle_reports=section.shuffle_reports,
+        pack_reports=section.pack_reports,
+        window_uploads=section.window_uploads,
+        key_check=keys.check,
+        collections=tuple(
+            Intake(
+                each.fingerprint,
+                mechanism_number(each.mechanism),
+                each.width,
+                each.cohorts,
+                each.window_seconds,
+                each.grace_seconds - section.delivery_seconds,
+            )
+            for each in configuration.collections
+        ),
+    )
+    return RelayConfig(
+        cluster=configuration.cluster,
+        uploads=topics.uploads,
+        reports=topics.reports,
+        rejected=topics.rejected_uploads,
+        group=topics.relay_group,
+        report_partitions=topics.partitions,
+        settings=settings,
+        idle_seconds=section.idle_seconds,
+        rhythms=tuple((each.window_seconds, each.grace_seconds) for each in configuration.collections),
+        names={each.fingerprint: each.name for each in configuration.collections},
+        shuffles=_shuffles(configuration.allowances, section.forged_share),
+    )
+
+
+def _shuffles(allowances: Iterable[Allowance], forged_share: float) -> dict[int, HonestShuffle]:
+    """Return what is known beforehand of shuffled reports, by fingerprint, where they have an epsilon."""
+    found: dict[int, HonestShuffle] = {}
+    for each in allowances:
+        mechanism = each.collection.mechanism
+        with suppress(ShufflingRefusedError):
+            found[each.collection.fingerprint] = HonestShuffle.of(
+                mechanism, each.delta, forged_share, each.memoized, each.reports_per_window
+            )
+    return found
 
 
 @click.command()

@@ -7,8 +7,7 @@ from aiohttp import ClientSession
 
 from deniable.aggregator.metrics.worker_metrics import WorkerMetrics
 from deniable.aggregator.views.estimate_history import EstimateHistory
-from deniable.aggregator.web.origin_check import HEADERS
-from deniable.aggregator.web.server import PAGE_FILES, WebServer
+from deniable.aggregator.web.server import HEADERS, PAGE_FILES, WebServer
 from tests.support.aggregator.builders import COLLECTIONS
 from tests.support.messages import PinMessages
 

@@ -19,10 +19,9 @@ from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.aggregator.views.estimate_history import EstimateHistory
 from deniable.aggregator.views.former_estimates import FormerEstimates, TooManySharesError
 from deniable.aggregator.web import past_windows, rollup_api
-from deniable.aggregator.web.origin_check import HEADERS
 from deniable.aggregator.web.past_windows import MOST_WINDOWS, PastWindows
 from deniable.aggregator.web.rollup_api import RollUps
-from deniable.aggregator.web.server import WebServer
+from deniable.aggregator.web.server import HEADERS, WebServer
 from deniable.aggregator.web.timing import DEFAULT, WebTiming
 from deniable.estimators.mechanisms.krr import KRR
 from tests.aggregator.history.test_rollup import joined_of

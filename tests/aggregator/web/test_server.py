@@ -16,8 +16,7 @@ from deniable.aggregator.records.estimate import EstimateRecord, encode_estimate
 from deniable.aggregator.views.estimate_history import EstimateHistory
 from deniable.aggregator.views.latest_estimates import successor_due
 from deniable.aggregator.web import server as web
-from deniable.aggregator.web.origin_check import HEADERS
-from deniable.aggregator.web.server import PAGE, PAGE_FILES, PortInUseError, WebServer
+from deniable.aggregator.web.server import HEADERS, PAGE, PAGE_FILES, PortInUseError, WebServer
 from tests.support.aggregator.builders import COLLECTIONS, FRUIT, estimate_of
 from tests.support.brokers.log_lines import logged
 from tests.support.messages import PinMessages

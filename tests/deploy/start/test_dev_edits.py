@@ -12,7 +12,7 @@ import pytest
 
 from deniable.aggregator.maintenance.adoption import Adoption
 from deniable.deploy.start.edited_file import changes
-from deniable.deploy.start.sample import COLLECTION_FILE, events
+from deniable.deploy.start.init import COLLECTION_FILE, events
 from tests.deploy.start.dev_process import Dev
 from tests.support.processes import new_port, wait_until
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import hstack
 
+from deniable.estimators.decoding.bloom import first_guess
 from deniable.estimators.decoding.design import bloom_design, even_column
-from deniable.estimators.decoding.initial_guess import first_guess
 from deniable.estimators.decoding.likelihood import BitLikelihood, maximize
 from deniable.estimators.mechanisms.rappor import Rappor
 from tests.support.estimators.simulation import generator, rappor_counts, zipf_counts

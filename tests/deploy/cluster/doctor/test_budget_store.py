@@ -8,8 +8,8 @@ import pytest
 from deniable.cluster.permissions.roles import Role
 from deniable.config.file import load
 from deniable.config.settings.budget_database import BudgetDatabase
-from deniable.deploy.cluster.doctor.budget_store import AWAY_REMEDY, budget_store
 from deniable.deploy.cluster.doctor.case import Case, StepAnswer
+from deniable.deploy.cluster.doctor.examination import AWAY_REMEDY, budget_store
 from deniable.producers.budget.postgres.budgets import PostgresBudgets
 from deniable.protocol.secrets.secret import Secret, load_secret
 from tests.support.messages import PinMessages

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from deniable.aggregator.metrics.privacy_metrics import PrivacyMetrics
 from deniable.config.settings.allowance import Allowance, Budget
 from deniable.deploy.offline.account import account
-from deniable.deploy.services.aggregate import privacy_watch
-from deniable.deploy.services.aggregate.privacy_watch import PrivacyWatch
+from deniable.deploy.services.aggregate import command
+from deniable.deploy.services.aggregate.command import PrivacyWatch
 from deniable.estimators.accounting.accountant import loss_of_reports
 from deniable.estimators.accounting.renyi import zcdp_rho
 from deniable.estimators.collection import Collection
@@ -139,7 +139,7 @@ def test_used_budget_is_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[float | None] = []
 
     def sleep(seconds: float) -> None:
-        assert seconds == privacy_watch.WATCH_SECONDS
+        assert seconds == command.WATCH_SECONDS
         seen.append(shown.of(CARRIER)[2])
         if len(seen) == 2:
             raise KeyboardInterrupt

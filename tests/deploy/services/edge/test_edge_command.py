@@ -12,9 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from deniable.deploy.broker.child_processes import deniable_command, spawn, stop
-from deniable.deploy.services.edge import try_files as pages
-from deniable.deploy.services.edge.command import edge
-from deniable.deploy.services.edge.try_files import try_files
+from deniable.deploy.services.edge import command as pages
+from deniable.deploy.services.edge.command import edge, try_files
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.deploy.collection_texts import WHOLE
 from tests.support.messages import PinMessages, refusal_of

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from deniable.estimators.accounting.shuffling.root import root
+from deniable.estimators.accounting.shuffling.amplification import root
 
 
 @pytest.mark.parametrize("target", [1e-9, 0.3, 1.0, 7.5, 20.0])

@@ -5,8 +5,8 @@ import pytest
 
 from deniable.estimators.frequency.intervals.acceptance import LEVEL
 from deniable.estimators.frequency.intervals.unified import unified_interval
-from deniable.estimators.frequency.pairs.cells import cell_intervals
 from deniable.estimators.frequency.pairs.conditional import given_first
+from deniable.estimators.frequency.pairs.estimate import cell_intervals
 from deniable.estimators.frequency.pairs.table import inverted, std_error
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.pairs import pair_counts

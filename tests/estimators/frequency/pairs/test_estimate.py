@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.estimators.frequency import krr
-from deniable.estimators.frequency.pairs.estimate import estimate_pair
-from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.frequency.pairs.estimate import estimate_pair, independence_test
 from deniable.estimators.frequency.pairs.table import inverted, reported, std_error, variance_within_rows
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from tests.support.estimators.pairs import pair_counts

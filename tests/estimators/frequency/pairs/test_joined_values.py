@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.estimators.frequency.pairs.independence import independence_test
+from deniable.estimators.frequency.pairs.estimate import independence_test
 from deniable.estimators.frequency.pairs.joined_values import joined_sums, joined_values
 from tests.support.estimators.simulation import generator
 
