@@ -1,18 +1,15 @@
 """The mean of numbers of which many are at an end of the range, by both estimates; coverage and time.
 
-    python -m bench.estimators.numbers.number_ends
-
 As in `number_coverage`, the true numbers of a cell stay the same in all its runs.
 """
 
 import math
 import time
-from pathlib import Path
 
-import click
 import numpy as np
 
 from bench.estimators.numbers.number_coverage import judged, report_counts_of
+from bench.sections import ResultRow, Section, percent
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.number import LEVELS, estimate_number, unbiased_mean
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -23,7 +20,6 @@ CELLS = (
     *((shape, epsilon, 100_000, 25) for shape in SHAPES[:2] for epsilon in (0.5, 1.0, 2.0, 4.0)),
     *((SHAPES[2], epsilon, 10_000, 100) for epsilon in (1.0, 4.0)),
 )
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def numbers_at_an_end(shape: str, size: int) -> FloatArray:
@@ -46,8 +42,8 @@ def piecewise_error(numbers: FloatArray, epsilon: float) -> float:
     return math.sqrt(2 / math.pi * float(variances.mean()) / len(numbers)) / 2
 
 
-def line_of(shape: str, epsilon: float, reports: int, runs: int) -> str:
-    """One row of the table: errors of the mean, and how often its interval and that of .99 hold the truth."""
+def row_of(shape: str, epsilon: float, reports: int, runs: int) -> ResultRow:
+    """Errors of the mean, and how often its interval and that of .99 hold the truth."""
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_at_an_end(shape, reports)
     truth, mean = np.bincount(mechanism.cells(numbers), minlength=STEPS), float(numbers.mean())
     high, rng = float(np.quantile(numbers, 0.99)), np.random.default_rng(1)
@@ -60,34 +56,34 @@ def line_of(shape: str, epsilon: float, reports: int, runs: int) -> str:
         unbiased.append(unbiased_mean(counts, mechanism)[0] - mean)
         held.append([of_mean[0], of_high[0]])
     seconds = (time.process_time() - began) / runs
-    errors = (np.abs(smoothed).mean(), np.mean(smoothed), np.abs(unbiased).mean(), np.mean(unbiased))
-    shown = [f"{each:.4f}" for each in (*errors, piecewise_error(numbers, epsilon))]
-    covered = [f"{100 * each:.0f} %" for each in np.mean(held, axis=0)]
-    cells = [shape, f"{epsilon:g}", f"{reports:,}", str(runs), *shown, *covered, f"{seconds:.2f}"]
-    return f"| {' | '.join(cells)} |"
+    errors = {
+        "`value`": np.abs(smoothed).mean(),
+        "its bias": np.mean(smoothed),
+        "`unbiased`": np.abs(unbiased).mean(),
+        "bias of that": np.mean(unbiased),
+        "Piecewise": piecewise_error(numbers, epsilon),
+    }
+    of_mean_held, of_high_held = np.mean(held, axis=0)
+    return {
+        "numbers": shape,
+        "epsilon": epsilon,
+        "N": reports,
+        "runs": runs,
+        **{name: f"{error:.4f}" for name, error in errors.items()},
+        "mean held, %": percent(of_mean_held, 0),
+        ".99 held, %": percent(of_high_held, 0),
+        "seconds": f"{seconds:.2f}",
+    }
 
 
-def ends_table() -> str:
-    """Markdown: a line for each cell."""
-    lines = [
-        "Errors of the mean: means of absolute ones, fractions of the range. Seconds: of one core, a window.",
-        "",
-        "| numbers | epsilon | N | runs | `value` | bias | `unbiased` | bias | Piecewise | mean held |"
-        " .99 held | seconds |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-        *(line_of(*cell) for cell in CELLS),
-    ]
-    return "\n".join([*lines, ""])
+def ends() -> Section:
+    """Simulate all cells."""
+    about = (
+        "Errors of the mean of numbers of which many are at an end of the range: means of absolute "
+        "ones, fractions "
+        "of the range, of both estimates and of the Piecewise mechanism. Seconds: of one core, a window."
+    )
+    return Section(about, [row_of(*cell) for cell in CELLS])
 
 
-@click.command()
-def main() -> None:
-    """Print the table and write it to bench/results."""
-    found = ends_table()
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "number_ends.md").write_text(found)
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"numbers at an end": ends}
