@@ -17,9 +17,9 @@ from bench.estimators.numbers.number_coverage import (
     least_again,
     number_cell,
     numbers_of,
-    report_counts_of,
     summary,
 )
+from bench.estimators.populations import channel_counts
 from bench.sections import keep, table
 from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
 from deniable.estimators.frequency.number import LEVELS
@@ -64,7 +64,7 @@ def test_reports_follow_the_channel():
     """10 standard deviations of the commonest count, 1,000: a false alarm in 1e-20 of seeds."""
     mechanism = SquareWave.from_epsilon(0.0, 1.0, 16, 1.0)
     truth = np.full(16, 1000)
-    counts = report_counts_of(truth, mechanism, np.random.default_rng(1))
+    counts = channel_counts(truth, mechanism, np.random.default_rng(1))
     assert counts.sum() == truth.sum()
     assert np.abs(counts - mechanism.channel @ truth).max() < 10 * np.sqrt(1000)
 

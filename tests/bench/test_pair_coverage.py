@@ -8,11 +8,11 @@ from bench.estimators.pairs.coverage import (
     TABLES,
     PairCell,
     pair_cell,
-    pair_reports,
     rejected_share,
     summary,
     true_pairs,
 )
+from bench.estimators.populations import channel_counts
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
 
 
@@ -20,7 +20,7 @@ def test_reports_of_pairs_follow_the_channel():
     """10 standard deviations of the commonest count, 2,000: a false alarm in 1e-20 of seeds."""
     mechanism = PairKRR.from_epsilons(3, 2, 1.0, 1.0)
     truth = np.full((3, 2), 1000)
-    counts = pair_reports(truth, mechanism, np.random.default_rng(1))
+    counts = channel_counts(truth, mechanism, np.random.default_rng(1))
     assert counts.sum() == truth.sum()
     assert np.abs(counts - mechanism.channel @ truth.ravel()).max() < 10 * np.sqrt(2000)
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bench.estimators.numbers import quantile_roots
-from bench.estimators.numbers.number_coverage import STEPS, numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import STEPS, numbers_of
 from bench.estimators.numbers.quantile_roots import roots, roots_at_truth
+from bench.estimators.populations import channel_counts
 from deniable.estimators.frequency.number import LEVELS, estimate_number
 from deniable.estimators.frequency.numbers import quantile_cells
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -22,7 +23,7 @@ def test_interval_has_the_true_cell_where_its_root_is_below_the_limit(monkeypatc
     quantiles, rng = np.quantile(numbers, LEVELS), np.random.default_rng(1)
     at_truth = roots_at_truth(reports, epsilon, shape, runs)
     for run in range(runs):
-        found = estimate_number(report_counts_of(truth, mechanism, rng), mechanism)
+        found = estimate_number(channel_counts(truth, mechanism, rng), mechanism)
         levels = {each.level: each for each in found.quantiles}
         cells = [levels[level] for level in LEVELS]
         covers = [each.low <= q <= each.high for each, q in zip(cells, quantiles, strict=True)]

@@ -6,13 +6,16 @@ steps with independent shares, of a relative standard deviation of 1.4; log-norm
 leave most steps nearly empty; three numbers alone; and one, in the first step.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bench.estimators.populations import channel_counts
+from bench.estimators.simulation import means
 from bench.sections import FOLDER, ResultRow, Section, number, percent, rows_of
 from deniable.deploy.demo.flights import AIR_MINUTES, load_flights
 from deniable.estimators.arrays import FloatArray
@@ -50,9 +53,9 @@ class NumberCell(NamedTuple):
     is covered of rows that grow (`--edges log`).
     """
 
-    covered: tuple[float, ...]
-    errors: tuple[float, ...]
-    widths: tuple[float, ...]
+    covered: Sequence[float]
+    errors: Sequence[float]
+    widths: Sequence[float]
     distance: float
     together: float
     false: float
@@ -107,15 +110,6 @@ def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
     return np.clip(drawn, 0, 1)
 
 
-def report_counts_of(
-    truth: NDArray[np.int64], mechanism: SquareWave, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Reports per reported cell, int64 (d + 2b,), when truth[x] clients hold cell x."""
-    columns = mechanism.channel / mechanism.channel.sum(axis=0)
-    counts: NDArray[np.int64] = rng.multinomial(truth, columns.T).sum(axis=0, dtype=np.int64)
-    return counts
-
-
 def judged(found: Estimate, mean: float, quantiles: FloatArray) -> list[tuple[bool, float, float]]:
     """Whether each interval holds the truth, its estimate's error, and its width: mean, then by level."""
     levels = {each.level: each for each in found.quantiles}
@@ -153,23 +147,24 @@ def number_cell(reports: int, epsilon: float, shape: str, runs: int = RUNS, seed
     growing = with_growing_rows(mechanism)
     in_rows, in_growing = row_sums(shares, mechanism), row_sums(shares, growing)
     mean, quantiles = float(numbers.mean()), np.quantile(numbers, LEVELS)
-    rng, found, distances, held_rows = np.random.default_rng(seed), [], [], []
-    of_all = []
-    for _ in range(runs):
-        counts = report_counts_of(truth, mechanism, rng)
-        result = estimate_number(counts, mechanism)
-        found.append(judged(result, mean, quantiles))
-        assert result.density is not None  # noqa: S101 - for mypy: a number has one
-        distances.append(float(np.abs((result.density - shares).cumsum()).mean()))
-        of_growing = covered_rows(estimate_number(counts, growing), in_growing)
-        held_rows.append((covered_rows(result, in_rows), of_growing))
-        of_all.append(families(result, in_rows))
-    held, errors, widths = np.mean(found, axis=0).T.tolist()
-    in_row, in_growing_row = np.mean(held_rows, axis=0).tolist()
-    covered = (in_row, *held)
-    together, false = np.mean(of_all, axis=0).tolist()
-    distance = float(np.mean(distances))
-    return NumberCell(covered, tuple(errors), tuple(widths), distance, together, false, in_growing_row)
+
+    def run(rng: np.random.Generator) -> dict[str, ArrayLike]:
+        counts = channel_counts(truth, mechanism, rng)
+        found = estimate_number(counts, mechanism)
+        held, errors, widths = zip(*judged(found, mean, quantiles), strict=True)
+        together, false = families(found, in_rows)
+        assert found.density is not None  # noqa: S101 - for mypy: a number has one
+        return {
+            "covered": [covered_rows(found, in_rows), *held],
+            "errors": errors,
+            "widths": widths,
+            "distance": np.abs((found.density - shares).cumsum()).mean(),
+            "together": together,
+            "false": false,
+            "growing": covered_rows(estimate_number(counts, growing), in_growing),
+        }
+
+    return NumberCell(**{name: each.tolist() for name, each in means(run, runs, seed).items()})
 
 
 def of_shape(shape: str, runs: int = RUNS) -> Section:

@@ -8,7 +8,9 @@ import time
 
 import numpy as np
 
-from bench.estimators.numbers.number_coverage import judged, report_counts_of
+from bench.estimators.numbers.number_coverage import judged
+from bench.estimators.populations import channel_counts
+from bench.estimators.simulation import means
 from bench.sections import ResultRow, Section, percent
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.number import LEVELS, estimate_number, unbiased_mean
@@ -46,33 +48,28 @@ def row_of(shape: str, epsilon: float, reports: int, runs: int) -> ResultRow:
     """Errors of the mean, and how often its interval and that of .99 hold the truth."""
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_at_an_end(shape, reports)
     truth, mean = np.bincount(mechanism.cells(numbers), minlength=STEPS), float(numbers.mean())
-    high, rng = float(np.quantile(numbers, 0.99)), np.random.default_rng(1)
-    smoothed, unbiased, held, began = [], [], [], time.process_time()
-    for _ in range(runs):
-        counts = report_counts_of(truth, mechanism, rng)
+    high, began = float(np.quantile(numbers, 0.99)), time.process_time()
+
+    def run(rng: np.random.Generator) -> dict[str, float]:
+        counts = channel_counts(truth, mechanism, rng)
         found = estimate_number(counts, mechanism)
         of_mean, *_, of_high = judged(found, mean, np.full(len(LEVELS), high))
-        smoothed.append((found.mean.value if found.mean else math.nan) - mean)
-        unbiased.append(unbiased_mean(counts, mechanism)[0] - mean)
-        held.append([of_mean[0], of_high[0]])
-    seconds = (time.process_time() - began) / runs
-    errors = {
-        "`value`": np.abs(smoothed).mean(),
-        "its bias": np.mean(smoothed),
-        "`unbiased`": np.abs(unbiased).mean(),
-        "bias of that": np.mean(unbiased),
-        "Piecewise": piecewise_error(numbers, epsilon),
-    }
-    of_mean_held, of_high_held = np.mean(held, axis=0)
+        bias = (found.mean.value if found.mean else math.nan) - mean
+        other = unbiased_mean(counts, mechanism)[0] - mean
+        errors = {"`value`": abs(bias), "its bias": bias, "`unbiased`": abs(other), "bias of that": other}
+        return {**errors, "mean held": of_mean[0], ".99 held": of_high[0]}
+
+    figures = means(run, runs)
+    held = {f"{name}, %": percent(float(figures.pop(name)), 0) for name in ("mean held", ".99 held")}
+    errors = {**figures, "Piecewise": piecewise_error(numbers, epsilon)}
     return {
         "numbers": shape,
         "epsilon": epsilon,
         "N": reports,
         "runs": runs,
         **{name: f"{error:.4f}" for name, error in errors.items()},
-        "mean held, %": percent(of_mean_held, 0),
-        ".99 held, %": percent(of_high_held, 0),
-        "seconds": f"{seconds:.2f}",
+        **held,
+        "seconds": f"{(time.process_time() - began) / runs:.2f}",
     }
 
 

@@ -10,7 +10,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import numbers_of
+from bench.estimators.populations import channel_counts
+from bench.estimators.simulation import means
 from bench.sections import ResultRow, Section
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.numbers.smoothed_em import (
@@ -92,13 +94,16 @@ def distances(reports: int, epsilon: float, shape: str, runs: int = RUNS) -> dic
     """Mean distance W1 to the true histogram by method, fractions of the range, all on the same reports."""
     mechanism = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon)
     truth = np.bincount(mechanism.cells(numbers_of(shape, reports)), minlength=STEPS)
-    below, rng = truth.cumsum() / reports, np.random.default_rng(1)
-    found: dict[str, list[float]] = {name: [] for name in METHODS}
-    for _ in range(runs):
-        counts = report_counts_of(truth, mechanism, rng)
-        for name, method in METHODS.items():
-            found[name].append(float(np.abs(method(counts, mechanism).cumsum() - below).mean()))
-    return {name: float(np.mean(each)) for name, each in found.items()}
+    below = truth.cumsum() / reports
+
+    def run(rng: np.random.Generator) -> dict[str, float]:
+        counts = channel_counts(truth, mechanism, rng)
+        return {
+            name: float(np.abs(method(counts, mechanism).cumsum() - below).mean())
+            for name, method in METHODS.items()
+        }
+
+    return {name: float(each) for name, each in means(run, runs).items()}
 
 
 def methods(runs: int = RUNS) -> Section:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import numbers_of
 from bench.estimators.numbers.number_methods import STEPS, smooth_until_slow, weighted
+from bench.estimators.populations import channel_counts
 from bench.sections import ResultRow, Section
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.mechanisms.square_wave import SquareWave, best_half_width
@@ -81,7 +82,7 @@ def our_distances(epsilon: float, runs: int = RUNS) -> NDArray[np.float64]:
     mechanism = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon)
     truth = np.bincount(mechanism.cells(numbers_of(SHAPE, REPORTS)), minlength=STEPS)
     method, rng, below = weighted(1.0), np.random.default_rng(1), truth.cumsum() / REPORTS
-    found = [method(report_counts_of(truth, mechanism, rng), mechanism) for _ in range(runs)]
+    found = [method(channel_counts(truth, mechanism, rng), mechanism) for _ in range(runs)]
     distances: NDArray[np.float64] = np.abs(np.cumsum(found, axis=1) - below).mean(axis=1)
     return distances
 

@@ -11,7 +11,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.numbers.number_coverage import SHAPES, STEPS, numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import SHAPES, STEPS, numbers_of
+from bench.estimators.populations import channel_counts
 from bench.sections import Section, percent
 from deniable.estimators.frequency.number import LEVELS
 from deniable.estimators.frequency.numbers.quantile_cells import LARGEST_ROOT
@@ -34,7 +35,7 @@ def roots_at_truth(reports: int, epsilon: float, shape: str, runs: int = RUNS) -
     cells = mechanism.cells(np.quantile(numbers, LEVELS)).tolist()
     rng, found = np.random.default_rng(1), []
     for _ in range(runs):
-        shares = report_counts_of(truth, mechanism, rng) / reports
+        shares = channel_counts(truth, mechanism, rng) / reports
         theta = smoothed_em(shares, mechanism, smoothing_weight(reports, mechanism)).frequency
         found.append(_roots(chi_square_loss(theta, shares, reports, mechanism), cells))
     return np.array(found)

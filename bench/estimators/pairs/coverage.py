@@ -9,8 +9,10 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bench.estimators.populations import channel_counts, shown_bits
+from bench.estimators.simulation import means
 from bench.sections import ResultRow, Section, percent
 from deniable.estimators.decoding.hot.pair import decode_pair
 from deniable.estimators.decoding.hot.rank_one_test import rank_one_test
@@ -74,33 +76,16 @@ def true_pairs(table: str, size: tuple[int, int], reports: int) -> NDArray[np.in
     return drawn
 
 
-def pair_reports(truth: NDArray[np.int64], mechanism: PairKRR, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Reports per pair, int64 (K1 K2,)."""
-    channel = mechanism.channel / mechanism.channel.sum(axis=0)
-    counts: NDArray[np.int64] = rng.multinomial(truth.ravel(), channel.T).sum(axis=0, dtype=np.int64)
-    return counts
-
-
-def bit_reports(
-    truth: NDArray[np.int64], mechanism: OneHotPair, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Reports that show each bit, int64 (1, bits)."""
-    held = np.zeros(mechanism.bits, np.int64)
-    held[: mechanism.buckets] = truth.ravel()
-    ones: NDArray[np.int64] = rng.binomial(held, mechanism.q_star)
-    ones += rng.binomial(truth.sum() - held, mechanism.p_star)
-    return ones[np.newaxis]
-
-
 def simulated(
     name: str, size: tuple[int, int], epsilon: float, truth: NDArray[np.int64], rng: np.random.Generator
 ) -> Estimate:
     """Randomize the true pairs once, and estimate."""
     if name == "k-rr-pair":
         split = PairKRR.from_epsilons(*size, epsilon / 2, epsilon / 2)
-        return estimate_pair(pair_reports(truth, split, rng), split)
+        return estimate_pair(channel_counts(truth, split, rng), split)
     bits = OneHotPair.from_epsilon(*size, epsilon)
-    return decode_pair(bit_reports(truth, bits, rng), np.array([truth.sum()]), bits)
+    reports = int(truth.sum())
+    return decode_pair(shown_bits(rng, truth.ravel(), reports, bits), np.array([reports]), bits)
 
 
 def pair_cell(
@@ -110,23 +95,21 @@ def pair_cell(
     truth = true_pairs(table, size, reports)
     rows = truth.sum(axis=1, keepdims=True)
     given = (truth / np.maximum(rows, 1)).ravel()
-    rng, joint, held, known, margin = np.random.default_rng(1), [], [], [], []
-    for _ in range(runs):
+
+    def run(rng: np.random.Generator) -> dict[str, ArrayLike]:
         found = simulated(mechanism, size, epsilon, truth, rng)
-        joint.append(_holds(found, truth.ravel() / reports))
-        if found.pair is not None:
-            margin.append(_holds(found.pair.margins[0], rows.ravel() / reports))
-            known.append(np.isfinite(found.pair.given_first.std_error))
-            held.append(_holds(found.pair.given_first, given))
-    each = np.mean(joint, axis=0)
-    return PairCell(
-        float(each.mean()),
-        float(each.min()),
-        float(np.sum(np.logical_and(held, known)) / max(1, np.sum(known))),
-        float(np.mean(known)),
-        float(np.mean(held)),
-        float(np.mean(margin)),
-    )
+        joint = _holds(found, truth.ravel() / reports)
+        if found.pair is None:
+            raise ValueError(f"an estimate of pairs must have margins, got none of {mechanism}")
+        known, held = np.isfinite(found.pair.given_first.std_error), _holds(found.pair.given_first, given)
+        margin = _holds(found.pair.margins[0], rows.ravel() / reports)
+        return {"joint": joint, "known": known, "held": held, "both": held & known, "margin": margin}
+
+    found = means(run, runs)
+    joint, known = found["joint"], float(found["known"].mean())
+    every, margin = float(found["held"].mean()), float(found["margin"].mean())
+    conditional = float(found["both"].mean()) / max(known, 1e-9)
+    return PairCell(float(joint.mean()), float(joint.min()), conditional, known, every, margin)
 
 
 def _holds(found: Estimate | Shares, truth: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -157,7 +140,7 @@ def _is_rejected(
         return independence_test(drawn.reshape(shares.shape)).is_rejected
     bits = OneHotPair.from_epsilon(k1, k2, epsilon)
     truth = rng.multinomial(reports, shares.ravel())
-    ones = bit_reports(truth, bits, rng)[0, : bits.buckets]
+    ones = shown_bits(rng, truth, reports, bits)[0, : bits.buckets]
     return rank_one_test(ones.reshape(shares.shape), reports, bits).is_rejected
 
 
