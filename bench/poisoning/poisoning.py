@@ -1,6 +1,7 @@
 """Effect of forged reports on an estimate, compared with the formula, and the detectors that see them."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -98,40 +99,40 @@ def about() -> str:
 
 
 def krr_row(rng: np.random.Generator, forger: str, share: float, windows: int = KRR_WINDOWS) -> PoisoningRow:
-    """Rows of all k-RR windows."""
+    """A row of k-RR windows."""
     forged, truth = _split(share)
     before = round_to_counts(HONEST, REPORTS)
-    found, published, alarms = [], [], []
-    for _ in range(windows):
+
+    def judged(_: int) -> tuple[float, float, list[float]]:
         counts = krr_window(rng, truth, forged, forger, TARGET, KRR_MECHANISM)
-        found.append(krr_estimate.inv(counts, KRR_MECHANISM)[TARGET])
-        published.append(krr_estimate.mle(counts, KRR_MECHANISM)[TARGET])
         honest = krr_window(rng, before, 0, forger, TARGET, KRR_MECHANISM)
         reports = np.array(REPORTS)
         impossible = impossible_p_values(counts, reports, KRR_MECHANISM.p, KRR_MECHANISM.q)
-        alarms.append([VALUES * impossible.min(), change_p_value(honest, counts)])
-    none: list[float | None] = [None, None]
-    reported = [*none, *(float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0))]
+        alarms = [VALUES * float(impossible.min()), change_p_value(honest, counts)]
+        found, published = (
+            float(estimator(counts, KRR_MECHANISM)[TARGET])
+            for estimator in (krr_estimate.inv, krr_estimate.mle)
+        )
+        return found, published, alarms
+
     formula = krr_bias(share, THETA, forger, KRR_MECHANISM)
-    return _row("k-RR", forger, share, formula, found, published, reported)
+    return _row("k-RR", forger, share, formula, map(judged, range(windows)))
 
 
 def rappor_row(
     rng: np.random.Generator, forger: str, share: float, windows: int = RAPPOR_WINDOWS
 ) -> PoisoningRow:
-    """Rows of all RAPPOR windows."""
+    """A row of RAPPOR windows."""
     forged, truth = _split(share)
-    found, published, alarms = [], [], []
-    for number in range(windows):
+
+    def judged(number: int) -> tuple[float, float, list[float]]:
         window = rappor_window(rng, WORDS, truth, forged, forger, TARGET, RAPPOR_MECHANISM)
-        honest = _window_before(number)
-        estimate = decode(window.counts, window.cohort_sizes, WORDS, RAPPOR_MECHANISM)
-        published.append(estimate.frequency[TARGET])
-        found.append(_least_squares(window, estimate.frequency))
-        alarms.append(_rappor_p_values(window, honest))
-    reported: list[float | None] = [float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0)]
+        estimate = decode(window.counts, window.cohort_sizes, WORDS, RAPPOR_MECHANISM).frequency
+        alarms = _rappor_p_values(window, _window_before(number))
+        return _least_squares(window, estimate), float(estimate[TARGET]), alarms
+
     formula = rappor_bias(share, THETA, forger, RAPPOR_MECHANISM)
-    return _row("RAPPOR", forger, share, formula, found, published, reported)
+    return _row("RAPPOR", forger, share, formula, map(judged, range(windows)))
 
 
 @cache
@@ -172,18 +173,18 @@ def _split(share: float) -> tuple[int, NDArray[np.int64]]:
 
 
 def _row(
-    name: str,
-    forger: str,
-    share: float,
-    formula: float,
-    found: list[float],
-    published: list[float],
-    reported: list[float | None],
+    name: str, forger: str, share: float, formula: float, windows: Iterable[tuple[float, float, list[float]]]
 ) -> PoisoningRow:
+    """Means over windows: of both estimates of the target, and of alarms of the last detectors."""
+    found, published, p_values = zip(*windows, strict=True)
     error = float(np.std(found, ddof=1)) / math.sqrt(len(found))
     measured, shown = (float(np.mean(each)) - THETA for each in (found, published))
-    alarms = dict(zip(DETECTORS, reported, strict=True))
-    return PoisoningRow(name, forger if share else "nobody", share, formula, measured, error, shown, alarms)
+    alarms = np.mean(np.array(p_values) <= RATE, axis=0).tolist()
+    applied: list[float | None] = [None] * (len(DETECTORS) - len(alarms))
+    by_detector = dict(zip(DETECTORS, applied + alarms, strict=True))
+    return PoisoningRow(
+        name, forger if share else "nobody", share, formula, measured, error, shown, by_detector
+    )
 
 
 def poisoning() -> Section:

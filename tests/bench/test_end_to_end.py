@@ -11,7 +11,7 @@ from bench.aggregator.deployments import HEAD, RAPPOR_128
 from bench.comparison.runners.peers.readers import aiokafka_read
 from bench.comparison.runners.peers.readers.pack_bits import cohort_of, decode
 from bench.comparison.runners.peers.readers.stretch import Stretch
-from bench.comparison.streaming import estimate_watcher
+from bench.comparison.streaming import visibility
 from bench.comparison.streaming.full_log import FullLog
 from bench.comparison.streaming.peer_readers import ReaderError, answer_in
 from bench.comparison.streaming.speeds import READING, Size, Speed, missed, name_of
@@ -202,8 +202,8 @@ def test_unreadable_estimates_fail_the_measurement(
         def close(self) -> None:
             self.closed = True
 
-    monkeypatch.setattr(estimate_watcher, "KafkaConsumer", Consumer)
-    watching = estimate_watcher.Watcher(log.configuration, {}, 3)
+    monkeypatch.setattr(visibility, "KafkaConsumer", Consumer)
+    watching = visibility.Watcher(log.configuration, {}, 3)
     watching.start()
     pin_messages({"estimates that cannot be read": watching.end})
     assert watching._consumer.closed

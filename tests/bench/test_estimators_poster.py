@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bench.estimators.populations import report_counts, round_to_counts, zipf_shares
-from bench.estimators.poster import summary
-from bench.estimators.poster_cell import run_cell
+from bench.estimators.poster import run_cell, summary
 from deniable.estimators.mechanisms.krr import KRR
 
 CELL = run_cell(1000, 50, 1.3, 2.0, repetitions=5)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from kafka import KafkaConsumer, TopicPartition
 
 from bench.aggregator.deployments import RAPPOR_128, configure
-from bench.comparison.streaming.estimate_watcher import Watcher
-from bench.comparison.streaming.visibility import Visibility, Window
+from bench.comparison.streaming.visibility import Visibility, Watcher, Window
 from bench.comparison.streaming.workers import LOOK_SECONDS, MeasurementError, Worker, look, workers_of
 from deniable.config.file import Configuration
 from deniable.deploy.broker.child_processes import Child, spawn, stop
