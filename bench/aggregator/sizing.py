@@ -1,7 +1,4 @@
-"""The tables of docs/sizing.md, from the results of the aggregator's benchmarks.
-
-python -m bench.aggregator.sizing docs/sizing.md
-"""
+"""The tables of docs/sizing.md, from the results of the aggregator's benchmarks."""
 
 import json
 import math
