@@ -31,13 +31,13 @@ class Size(NamedTuple):
     collections: int = 0
 
 
-#: So long that one worker counts for ten seconds and more, and two for five; but a partition's window has at
+#: So long that one worker counts for about ten seconds, and two for five; but a partition's window has at
 #: most 4,000,000 packs (`window_packs`).
 SIZES = (
     Size(1, 15_600_000, 0.5, peers=("confluent-kafka",)),
     Size(10, 14_000_000, 0.5),
     Size(100, 4_000_000, 0.5),
-    Size(1000, 600_000, 0.6, ("bytewax", "quixstreams", "confluent-kafka"), 6_000_000, collections=100),
+    Size(1000, 400_000, 0.6, ("bytewax", "quixstreams", "confluent-kafka"), 6_000_000, collections=100),
     Size(10_000, 60_000, 0.6, goal=12_000_000),
 )
 TWO_WORKERS = 1.9  # goal, times one worker
