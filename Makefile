@@ -10,10 +10,10 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Otherwise each process, and there are thousands in a run, compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java check quick quick-lower quick-upper test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench bench-quick bench-recording bench-streaming bench-estimators bench-aggregator bench-analysis bench-page bench-devices bench-poisoning bench-installed bench-postgres lock release
+.PHONY: help install java check quick quick-lower quick-upper test test-all test-nightly fuzz chaos demo pictures messages metrics dashboards notebook bench lock release
 
 help: ## list of targets
-	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
+	@sed -n 's/^\([a-z%-]*\):.*## /make \1\t/p' Makefile
 
 install: .venv/installed ## create the environment in .venv, with the command .venv/bin/deniable
 
@@ -81,72 +81,14 @@ metrics: .venv/installed ## update the table of docs/metrics.md
 dashboards: .venv/installed ## update Grafana's dashboards in deploy/monitoring/grafana
 	@.venv/bin/python -m deniable.deploy.monitoring.dashboards
 
-bench: .venv/installed java ## compare with peers, installed in .peers: bench/results.md, .json and .png
-	@$(GUARD) .venv/bin/python -m bench.comparison $(ARGS)
+bench: .venv/installed java ## beside peers, installed in .peers: 20 minutes; ARGS are names of parts, --list shows all
+	@$(GUARD) .venv/bin/python -m bench $(ARGS)
 
-bench-quick: .venv/installed java ## its goals at smaller sizes, in less than three minutes
-	@$(GUARD) .venv/bin/python -m bench.comparison --quick $(ARGS)
-
-bench-recording: .venv/installed java ## its parts on clients, one event a call and in batches: bench/results/recording.md
-	@$(GUARD) .venv/bin/python -m bench.comparison --recording $(ARGS)
-
-bench-streaming: .venv/installed java ## its part on workers beside readers: bench/results/streaming.md
-	@$(GUARD) .venv/bin/python -m bench.comparison --streaming $(ARGS)
-
-bench-estimators: .venv/installed ## coverage of the intervals, strings found without candidates, the MLE* poster
-	@$(GUARD) .venv/bin/python -m bench.estimators.conditional $(ARGS)
-	@$(GUARD) .venv/bin/python -m bench.estimators.coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.changes.anytime
-	@$(GUARD) .venv/bin/python -m bench.estimators.changes.part_changes
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.mean_changes
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.mean_sequence
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_ends
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.number_methods
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.published_reports
-	@$(GUARD) .venv/bin/python -m bench.estimators.numbers.quantile_roots
-	@$(GUARD) .venv/bin/python -m bench.estimators.text_coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.hash_variance
-	@$(GUARD) .venv/bin/python -m bench.estimators.pairs.coverage
-	@$(GUARD) .venv/bin/python -m bench.estimators.pairs.mechanisms
-	@$(GUARD) .venv/bin/python -m bench.estimators.pairs.costs
-	@$(GUARD) .venv/bin/python -m bench.estimators.growth.top_strings
-	@$(GUARD) .venv/bin/python -m bench.estimators.growth.ngrams
-	@$(GUARD) .venv/bin/python -m bench.estimators.poster
-
-bench-aggregator: .venv/installed java ## one worker's throughput, memory and start with large ledgers; docs/sizing.md
-	@$(GUARD) .venv/bin/python -m bench.aggregator.throughput
-	@$(GUARD) .venv/bin/python -m bench.aggregator.in_memory
-	@$(GUARD) .venv/bin/python -m bench.aggregator.memory
-	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.opening
-	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.partitions
-	@$(GUARD) .venv/bin/python -m bench.comparison.delays
-	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.collections
-	@$(GUARD) .venv/bin/python -m bench.aggregator.candidates
-	@$(GUARD) .venv/bin/python -m bench.aggregator.large_domain
-	@$(GUARD) .venv/bin/python -m bench.aggregator.scale.windows
-	@.venv/bin/python -m bench.aggregator.sizing docs/sizing.md
-
-bench-analysis: .venv/installed java ## a month of estimates into a table and into files: bench/results/analysis.md
-	@$(GUARD) .venv/bin/python -m bench.analysis
-
-bench-page: .venv/installed ## when the page is seen in Chromium, with 100 collections: bench/results/page.md
-	@$(GUARD) .venv/bin/python -m bench.page
+bench-%: .venv/installed java ## a group of its parts, such as bench-streaming, bench-estimators or bench-page
+	@$(GUARD) .venv/bin/python -m bench $* $(ARGS)
 
 notebook: .venv/installed ## run docs/analysis.ipynb on the demo's flights, and store what it shows
 	@.venv/bin/python -m bench.notebook
-
-bench-devices: .venv/installed java ## what devices reach: ARGS names parts, such as edge; bench/results/devices.md
-	@$(GUARD) .venv/bin/python -m bench.devices $(ARGS)
-
-bench-poisoning: .venv/installed ## effect of forged reports on estimates, and which detectors see them: minutes
-	@$(GUARD) .venv/bin/python -m bench.poisoning.poisoning
-
-bench-installed: .venv/installed ## size of an installation by extra, and time and memory of the first import
-	@$(GUARD) .venv/bin/python -m bench.installed
-
-bench-postgres: .venv/installed ## charges a second of budgets in PostgreSQL, beside a folder's; needs PostgreSQL's server
-	@$(GUARD) .venv/bin/python -m bench.shared_budgets
 
 release: .venv/installed ## build wheel, sdist, npm package, SBOM and hashes into dist, and check them
 	@$(GUARD) bash .ci/release

@@ -1,6 +1,6 @@
-"""Benchmarks, run by `make bench` and its like.
+"""Benchmarks: `python -m bench`, or `make bench`, measures the cases of `parts` and keeps them as `sections`.
 
-`comparison` measures this project beside its peers; `aggregator`, `devices`, `estimators` and `poisoning`
-measure one thing in depth, `analysis` reading and exporting, `installed` the cost of installing and
-importing. Their figures are in `results` and in docs. May import `deniable`. Begin with `comparison`.
+Each module with CASES measures some: `comparison` beside peers, `aggregator`, `devices`, `producers`,
+`estimators` and `poisoning` one thing in depth, `analysis` reading and exporting. Their figures are in
+`results` and in docs. May import `deniable`. Begin with `parts`.
 """

@@ -1,21 +1,18 @@
-"""Time and memory to estimate a RAPPOR window, by number of candidates.
-
-python -m bench.aggregator.candidates
-"""
+"""Time and memory to estimate a RAPPOR window, by number of candidates."""
 
 import time
 import tracemalloc
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.aggregator.results import ResultRow, keep
 from bench.estimators.populations import round_to_counts, zipf_shares
+from bench.sections import ResultRow, Section
 from deniable.estimators.decoding.bloom import decode
 from deniable.estimators.decoding.design import bloom_design
 from deniable.estimators.mechanisms.rappor import Rappor
 
+ABOUT = "Estimating a window of RAPPOR, 8 cohorts of 128 bits."
 CANDIDATES = (100, 1000, 10_000, 100_000)
 REPORTS = 1_000_000
 HELD = 100  # candidates that clients hold
@@ -54,11 +51,4 @@ def measure(candidates: int) -> ResultRow:
     }
 
 
-@click.command()
-def main() -> None:
-    """Measure and write the table."""
-    keep("candidates", [measure(candidates) for candidates in CANDIDATES])
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"candidates": lambda: Section(ABOUT, [measure(each) for each in CANDIDATES])}

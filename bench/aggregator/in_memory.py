@@ -1,10 +1,4 @@
-"""A worker's own work on packs that a fetch has brought: read, check, look up, count.
-
-    python -m bench.aggregator.in_memory
-
-No Kafka, no transactions: what is left is what every pack costs. Processor time of one core, so that other
-load on the machine changes it little. `one by one` is `Ledger.apply`, which also takes whatever is rejected.
-"""
+"""A worker's own work on packs that a fetch has brought: read, check, look up, count."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +12,7 @@ from aiokafka.structs import TopicPartition
 
 from bench.aggregator.deployments import payload_of
 from bench.aggregator.packs import packs_of
-from bench.aggregator.results import ResultRow, keep
+from bench.sections import ResultRow, Section
 from deniable.aggregator.ledger.ledger import Ledger
 from deniable.aggregator.ledger.outcomes import PackOutcomes
 from deniable.aggregator.ledger.runs.run import Run
@@ -31,6 +25,10 @@ from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.producers.transport.connection import BATCH_BYTES
 
+ABOUT = """\
+A worker's own work on packs that a fetch has brought, without Kafka and transactions: what every pack
+costs. Processor time of one core, so that other load on the machine changes it little. `one by one` is
+`Ledger.apply`, which also takes whatever is rejected."""
 ROUNDS = 7
 BYTES = 16 * 2**20  # of records in a case
 MOST_PACKS = 100_000
@@ -51,7 +49,7 @@ class MemoryCase(NamedTuple):
 
 BLOOM = Rappor.from_probabilities(128, 2, 64, 0.25, 0.35, 0.65)
 KRR_1000 = KRR.from_epsilon(1000, 2.0)
-CASES = (
+PACKS = (
     *(MemoryCase("RAPPOR, 128 bits", BLOOM, reports) for reports in (1, 10, 100, 1000, 10_000)),
     MemoryCase("RAPPOR, 128 bits", BLOOM, 1, 100),
     MemoryCase("RAPPOR, 128 bits", BLOOM, 1000, 100),
@@ -140,12 +138,10 @@ def measure(case: MemoryCase) -> ResultRow:
     }
 
 
-@click.command()
-def main() -> None:
-    """Measure all cases and write the table."""
+def in_memory() -> Section:
+    """Measure all kinds of packs."""
     keep_freed_memory()
-    keep("in memory", [measure(case) for case in CASES])
+    return Section(ABOUT, [measure(case) for case in PACKS])
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"in memory": in_memory}

@@ -1,23 +1,19 @@
-"""Memory that the counts of collections add to a worker.
+"""Memory that the counts of collections add to a worker."""
 
-python -m bench.aggregator.memory
-"""
-
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 from kafka import KafkaProducer
 
 from bench.aggregator.deployments import RAPPOR_128, configure, payload_of, send
-from bench.aggregator.results import ResultRow, keep
-from bench.aggregator.throughput import COUNTED, KRR, memory_mib, metrics_of, value_of
+from bench.aggregator.throughput import KRR
+from bench.aggregator.worker import COUNTED, memory_mib, metrics_of, started, value_of
+from bench.sections import ResultRow, Section
 from deniable.deploy.broker.broker import Broker
-from deniable.deploy.broker.child_processes import spawn, stop
 
+ABOUT = "What collections add to a worker that owns all 4 partitions, one window each."
 REPORTS = 100
 REST_SECONDS = 10.0  # until everything is published, estimated and exported
 
@@ -32,7 +28,7 @@ class MemoryCase(NamedTuple):
     width: int
 
 
-CASES = (
+COLLECTIONS = (
     MemoryCase("k-RR of 16 values", KRR.format(size=16), 400, 1, 16),
     MemoryCase("k-RR of 65,536 values", KRR.format(size=65536), 20, 1, 65536),
     MemoryCase("RAPPOR, 8 cohorts of 128 bits", RAPPOR_128.replace("cohorts: 64", "cohorts: 8"), 200, 8, 128),
@@ -44,9 +40,7 @@ def measure(case: MemoryCase, folder: Path, servers: str, prefix: str) -> Result
     """Resident memory of a worker before its first pack, and with every counter of every partition in use."""
     configuration = configure(folder, servers, prefix, case.collections, case.entry)
     partitions, log = configuration.kafka.partitions, folder / f"{prefix}worker.log"
-    file = str(configuration.path)
-    worker = spawn([sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"], log)
-    try:
+    with started(configuration, log) as worker:
         next(text for _, text in metrics_of(log) if text.count("deniable_position_records{") == partitions)
         time.sleep(REST_SECONDS)
         before = memory_mib(worker, "VmRSS")
@@ -60,8 +54,6 @@ def measure(case: MemoryCase, folder: Path, servers: str, prefix: str) -> Result
         next(text for _, text in metrics_of(log) if value_of(text, COUNTED) >= packs)
         time.sleep(REST_SECONDS)
         added = memory_mib(worker, "VmRSS") - before
-    finally:
-        stop([worker])
     counters = case.cohorts * case.width
     return {
         "collection": case.name,
@@ -74,18 +66,12 @@ def measure(case: MemoryCase, folder: Path, servers: str, prefix: str) -> Result
     }
 
 
-@click.command()
-def main() -> None:
-    """Measure all cases and write the table."""
+def memory() -> Section:
+    """Measure all kinds of collections."""
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
-        keep(
-            "memory",
-            [
-                measure(case, Path(name), broker.bootstrap_servers, f"bench-{number}-")
-                for number, case in enumerate(CASES)
-            ],
-        )
+        servers = broker.bootstrap_servers
+        rows = [measure(case, Path(name), servers, f"bench-{n}-") for n, case in enumerate(COLLECTIONS)]
+    return Section(ABOUT, rows)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"memory": memory}

@@ -1,22 +1,19 @@
-"""The tables of docs/sizing.md, from the results of the aggregator's benchmarks.
-
-python -m bench.aggregator.sizing docs/sizing.md
-"""
+"""The tables of docs/sizing.md, from the results of the aggregator's benchmarks."""
 
 import json
 import math
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from bench.aggregator.results import FILE, PARTS, ResultRow, table
+from bench.sections import FOLDER, ROOT, ResultRow, number, read, rows_of, table
 
-CHAOS = FILE.with_name("chaos.json")
+PAGE = ROOT / "docs" / "sizing.md"
+FILE, CHAOS = FOLDER / "aggregator.md", FOLDER / "chaos.json"
 #: Faults of workers while the broker is reachable.
 WORKER_FAULTS = ("kill-9", "sigterm", "zombie", "scale-1-3-1", "checkpoint-kill", "checkpoint-pause")
 
-Found = Mapping[str, Sequence[ResultRow]]
+Found = Mapping[str, Sequence[Mapping[str, str]]]
 
 RATES = (10_000, 100_000, 1_000_000, 10_000_000)
 USED = 0.5  # share of a core that a worker may need at peak load
@@ -29,9 +26,9 @@ PACK_REPORTS, KEPT_DAYS, REPLICAS = 100, 7, 3
 EXAMPLE = "RAPPOR, 8 cohorts of 128 bits"
 
 
-def measured(file: Path = FILE) -> dict[str, Sequence[ResultRow]]:
-    """Rows of each part."""
-    return {part: one["rows"] for part, one in json.loads(file.read_text(encoding="utf-8")).items()}
+def measured(file: Path = FILE) -> Found:
+    """Rows of each section."""
+    return {name: rows_of(file, name) for name in read(file)[1]}
 
 
 def workers_for(reports_per_second: float, reports_per_cpu_second: float) -> int:
@@ -46,7 +43,7 @@ def workers(found: Found) -> list[ResultRow]:
         {
             "reports/s at the peak": rate,
             **{
-                f"packs of {pack:,}": workers_for(rate, float(row["reports a CPU second"]))
+                f"packs of {pack:,}": workers_for(rate, number(row["reports a CPU second"]))
                 for pack, row in counted.items()
             },
         }
@@ -58,13 +55,13 @@ def example(found: Found) -> list[ResultRow]:
     """Requirements of the example, one line per quantity."""
     rate = CLIENTS / WINDOW_SECONDS
     row = _rappor(found)[PACK_REPORTS]
-    needed = workers_for(rate, float(row["reports a CPU second"]))
+    needed = workers_for(rate, number(row["reports a CPU second"]))
     (memory,) = (one for one in found["memory"] if one["collection"] == EXAMPLE)
     windows = math.ceil((WINDOW_SECONDS + GRACE_SECONDS + RETENTION_SECONDS) / WINDOW_SECONDS)
-    counts = float(memory["KiB a collection and window"]) * windows / 1024
+    counts = number(memory["KiB a collection and window"]) * windows / 1024
     open_windows = math.ceil((WINDOW_SECONDS + GRACE_SECONDS) / WINDOW_SECONDS)
-    ids = CLIENTS / PACK_REPORTS * open_windows * float(found["ids"][0]["bytes an id"]) / 2**20
-    log = rate * DAY_SECONDS * float(row["bytes a report in the log"]) / 2**30
+    ids = CLIENTS / PACK_REPORTS * open_windows * number(found["ids"][0]["bytes an id"]) / 2**20
+    log = rate * DAY_SECONDS * number(row["bytes a report in the log"]) / 2**30
     lines: dict[str, str] = {
         "reports/s": f"{rate:,.0f}",
         "packs/s": f"{rate / PACK_REPORTS:,.0f}",
@@ -79,10 +76,10 @@ def example(found: Found) -> list[ResultRow]:
     return [{"quantity": name, "figure": figure} for name, figure in lines.items()]
 
 
-def _rappor(found: Found) -> dict[int, ResultRow]:
+def _rappor(found: Found) -> dict[int, Mapping[str, str]]:
     """Measured throughput for one RAPPOR collection, by reports per pack."""
     rows = (row for row in found["counting"] if row["mechanism"] == "RAPPOR, 128 bits")
-    return {int(row["reports a pack"]): row for row in rows if row["collections"] == 1}
+    return {int(number(row["reports a pack"])): row for row in rows if row["collections"] == "1"}
 
 
 def gaps(_: Found) -> list[ResultRow]:
@@ -115,10 +112,10 @@ def with_tables(text: str, found: Found) -> str:
         rows = DERIVED[name](found) if name in DERIVED else found[name]
         return f"<!-- table: {name} -->\n{table(rows)}"
 
-    names = "|".join([*DERIVED, *PARTS])
+    names = "|".join([*DERIVED, *found])
     return re.sub(rf"<!-- table: ({names}) -->\n(?:\|.*\n)*", made, text)
 
 
-if __name__ == "__main__":
-    page = Path(sys.argv[1])
-    page.write_text(with_tables(page.read_text(encoding="utf-8"), measured()), encoding="utf-8")
+def main() -> None:
+    """Write the page's tables anew."""
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), measured()), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""`make bench`: this project and its alternatives, in one run on one machine.
+"""Ours beside its alternatives, in turn on one machine.
 
-`parts` defines what is measured, `runners` holds the jobs of child processes, `timing` times them, and
-`report` writes the results; `delays` is one of our own. May import `estimators`, `aggregator` and `devices`,
-as may its sub-packages. Begin with `__main__`.
+Each module with CASES measures one job: `clients`, `counting`, `estimation`, `recording`, `decoding` and
+`streaming`. `runners` holds the jobs of child processes, `timing` times them, `rivals` compares. May import
+`aggregator`, `estimators` and `sections`. Begin with `counting`.
 """

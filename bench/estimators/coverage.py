@@ -1,23 +1,21 @@
 """Coverage of the 95 % intervals of single values: exact, on a grid of populations and near a share of 0.
 
-    python -m bench.estimators.coverage
-
 Nothing is simulated. The count of a value that n of N clients hold is Binomial(n, p) + Binomial(N - n, q),
 and whether the interval holds n / N depends on that count alone: the coverage is a sum over its distribution.
 That is so for k-RR, longitudinal or not, and for each bit of one-hot and k-hot RAPPOR.
 Intervals around a constrained point estimate are wider than these, never narrower.
 """
 
-import json
 import math
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterable
+from functools import partial
+from itertools import product
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.populations import round_to_counts, zipf_shares
+from bench.sections import ResultRow, Section, percent
 from deniable.estimators.frequency.intervals.acceptance import LEVEL
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.mechanisms.krr import KRR
@@ -35,38 +33,17 @@ SETTINGS = (
     (1000, 10_000, 4.0), (10_000, 10_000, 4.0), (1000, 1000, 1.0), (10_000, 1000, 7.0), (10_000, 1000, 1.0),
     (100_000, 1000, 2.0), (1_000_000, 1000, 1.0), (1_000_000, 10, 1.0),
 )  # fmt: skip
-#: Values of other mechanisms, values that one client of k-hot RAPPOR has, and epsilon of a report.
-OTHER_VALUES = (10, 100, 1000)
-HOT = 3
-OTHER_EPSILONS = (1.0, 2.0)
-OTHERS = ("k-rr-longitudinal", "rappor-one-hot", "rappor-k-hot")
-RESULTS = Path(__file__).parents[1] / "results"
+HOT = 3  # values that one client of k-hot RAPPOR has
+#: Mechanisms, and epsilons of a report.
+MECHANISMS = {
+    "k-rr": EPSILONS,
+    "k-rr-longitudinal": (1.0, 2.0),
+    "rappor-one-hot": (1.0, 2.0),
+    "rappor-k-hot": (1.0, 2.0),
+}
+LEAST_COVERED = 0.949
 # Counts further than this many standard deviations from their mean (total probability 1e-14) are left out.
 REACH = 8.0
-
-
-@dataclass(frozen=True)
-class CoverageCell:
-    """One cell of the grid: mean coverage over the values, and coverage of the worst value."""
-
-    reports: int
-    values: int
-    epsilon: float
-    exponent: float
-    mean: float
-    worst: float
-    mechanism: str = "k-rr"
-
-
-@dataclass(frozen=True)
-class EdgeCoverage:
-    """Coverage of shares at these distances from 0 (see DISTANCES), and of a value that everybody holds."""
-
-    reports: int
-    values: int
-    epsilon: float
-    near_0: tuple[float, ...]
-    at_1: float
 
 
 def log_factorials(most: int) -> NDArray[np.float64]:
@@ -102,134 +79,77 @@ def coverage(
     return float(probability[(low <= frequency) & (frequency <= high)].sum())
 
 
-def _channel(values: int, epsilon: float) -> Inversion:
-    return Inversion.of_symmetric(KRR.from_epsilon(values, epsilon))
+def cell(mechanism: str, reports: int, values: int, epsilon: float, exponent: float) -> tuple[float, float]:
+    """Coverage on average over all values of a population, and of the worst one.
 
-
-def cell(reports: int, values: int, epsilon: float, exponent: float) -> CoverageCell:
-    """Coverage of all values of one population."""
-    truth = round_to_counts(zipf_shares(values, exponent), reports)
-    mean, worst = _covered(truth, reports, _channel(values, epsilon))
-    return CoverageCell(reports, values, epsilon, exponent, mean, worst)
-
-
-def _covered(truth: NDArray[np.int64], reports: int, channel: Inversion) -> tuple[float, float]:
-    """Coverage on average over the values, and of the worst one, when truth[v] clients hold v."""
-    factorials = log_factorials(reports)
+    A client of k-hot RAPPOR holds up to HOT values.
+    """
+    held = HOT if mechanism == "rappor-k-hot" else 1
+    truth = np.minimum(round_to_counts(zipf_shares(values, exponent), held * reports), reports)
+    channel, factorials = channel_of(mechanism, values, epsilon), log_factorials(reports)
     distinct, times = np.unique(truth, return_counts=True)
     covered = np.array([coverage(holders, reports, channel, factorials) for holders in distinct.tolist()])
     return float(covered @ times / len(truth)), float(covered.min())
 
 
-def other_channel(mechanism: str, values: int, epsilon: float) -> Inversion:
+def channel_of(mechanism: str, values: int, epsilon: float) -> Inversion:
     """The channel of one value, where a report costs epsilon: RAPPOR's without a permanent step.
 
     That step changes p* and q* alone. All reports of a client of longitudinal k-RR cost twice epsilon.
     """
-    if mechanism == "k-rr-longitudinal":
-        return Inversion.of_symmetric(LongitudinalKRR.from_epsilons(values, 2 * epsilon, epsilon))
+    match mechanism:
+        case "k-rr":
+            return Inversion.of_symmetric(KRR.from_epsilon(values, epsilon))
+        case "k-rr-longitudinal":
+            return Inversion.of_symmetric(LongitudinalKRR.from_epsilons(values, 2 * epsilon, epsilon))
     hot = 1 if mechanism == "rappor-one-hot" else HOT
     q = 1 / (1 + math.exp(-epsilon / (2 * hot)))
     return Inversion.of_bit(HotRappor.from_probabilities(values, hot, 0.0, 1 - q, q))
 
 
-def other_cell(mechanism: str, reports: int, values: int, epsilon: float, exponent: float) -> CoverageCell:
-    """As `cell`, of another mechanism; a client of k-hot RAPPOR holds up to HOT values."""
-    held = HOT if mechanism == "rappor-k-hot" else 1
-    truth = np.minimum(round_to_counts(zipf_shares(values, exponent), held * reports), reports)
-    mean, worst = _covered(truth, reports, other_channel(mechanism, values, epsilon))
-    return CoverageCell(reports, values, epsilon, exponent, mean, worst, mechanism)
-
-
-def other_table(cells: list[CoverageCell]) -> str:
-    """Markdown: as `table`, with a column of mechanisms, and a line for each at the end."""
-    lines = ["| mechanism | N | K | epsilon |" + "".join(f" Zipf {exponent} |" for exponent in EXPONENTS)]
-    lines.append("|---|---:|---:|---:|" + ":---:|" * len(EXPONENTS))
-    for start in range(0, len(cells), len(EXPONENTS)):
-        row = cells[start : start + len(EXPONENTS)]
-        first = row[0]
-        figures = "".join(f" {100 * one.mean:.1f}, worst {100 * one.worst:.1f} |" for one in row)
-        lines.append(
-            f"| {first.mechanism} | {first.reports:,} | {first.values} | {first.epsilon:g} |{figures}"
-        )
-    lines.append("")
-    for name in dict.fromkeys(one.mechanism for one in cells):
-        of = [one for one in cells if one.mechanism == name]
-        means = [100 * one.mean for one in of]
-        worst = 100 * min(one.worst for one in of)
-        lines.append(f"All of {name}: {min(means):.1f} to {max(means):.1f} %, worst value {worst:.2f} %.  ")
-    return "\n".join([*lines, ""])
-
-
-def edge_coverage(reports: int, values: int, epsilon: float) -> EdgeCoverage:
-    """Coverage near the boundaries; shares are rounded to whole holders."""
-    channel, factorials = _channel(values, epsilon), log_factorials(reports)
+def near_the_ends(reports: int, values: int, epsilon: float) -> list[float]:
+    """Coverage of k-RR at each of DISTANCES, in whole holders, and of a value that everybody holds."""
+    channel, factorials = channel_of("k-rr", values, epsilon), log_factorials(reports)
     (error,) = channel.std_error(np.zeros(1), reports)
     holders = [min(reports, round(distance * error * reports)) for distance in DISTANCES]
-    *near_0, at_1 = (coverage(held, reports, channel, factorials) for held in [*holders, reports])
-    return EdgeCoverage(reports, values, epsilon, tuple(near_0), at_1)
+    return [coverage(held, reports, channel, factorials) for held in [*holders, reports]]
 
 
-def edge_table(cells: list[EdgeCoverage]) -> str:
-    """Markdown: coverage in percent, a column for each true share."""
-    heads = [*(f"{distance:g}" for distance in DISTANCES), "all"]
-    lines = ["| N | K | epsilon | false reports of a value | " + " | ".join(heads) + " |"]
-    lines.append("|---:|---:|---:|---:|" + ":---:|" * len(heads))
-    for one in cells:
-        false = one.reports * _channel(one.values, one.epsilon).miss
-        figures = "".join(f" {100 * covered:.1f} |" for covered in (*one.near_0, one.at_1))
-        lines.append(f"| {one.reports:,} | {one.values} | {one.epsilon:g} | {false:.3g} |{figures}")
-    return "\n".join(["True share in standard errors, and all reports:", "", *lines, ""])
+def populations(mechanism: str, numbers: Iterable[int] = REPORTS) -> Section:
+    """Judge the values of skewed and even populations."""
+    rows, means, worst = list[ResultRow](), list[float](), 1.0
+    for reports, values, epsilon in product(numbers, VALUES, MECHANISMS[mechanism]):
+        row: dict[str, float | str] = {"N": reports, "K": values, "epsilon": epsilon}
+        for exponent in EXPONENTS:
+            mean, least = cell(mechanism, reports, values, epsilon, exponent)
+            row[f"Zipf {exponent:g}"] = f"{percent(mean)}, worst {percent(least)}"
+            means.append(mean)
+            worst = min(worst, least)
+        rows.append(row)
+    below = f"{percent(min(means))} to {percent(max(means))} % on average, worst value {percent(worst, 2)} %."
+    return judged("Percent covered, of all values and of the worst one; exact.", rows, below, worst)
 
 
-def table(cells: list[CoverageCell]) -> str:
-    """Markdown: mean and worst coverage in percent, a column for each exponent."""
-    lines = ["| N | K | epsilon |" + "".join(f" Zipf {exponent} |" for exponent in EXPONENTS)]
-    lines.append("|---:|---:|---:|" + ":---:|" * len(EXPONENTS))
-    for start in range(0, len(cells), len(EXPONENTS)):
-        row = cells[start : start + len(EXPONENTS)]
-        figures = "".join(f" {100 * one.mean:.1f}, worst {100 * one.worst:.1f} |" for one in row)
-        lines.append(f"| {row[0].reports:,} | {row[0].values} | {row[0].epsilon:g} |{figures}")
-    worst = min(one.worst for one in cells)
-    return "\n".join([*lines, "", f"Worst value of all: {100 * worst:.2f} %.", ""])
+def ends() -> Section:
+    """Judge shares near 0, and a share of 1."""
+    rows, least = list[ResultRow](), 1.0
+    for reports, values, epsilon in SETTINGS:
+        covered = near_the_ends(reports, values, epsilon)
+        least = min(least, *covered)
+        false = reports * channel_of("k-rr", values, epsilon).miss
+        heads = [*(f"{distance:g}" for distance in DISTANCES), "all"]
+        row: dict[str, float | str] = {"N": reports, "K": values, "epsilon": epsilon, "false reports": false}
+        rows.append(row | dict(zip(heads, map(percent, covered), strict=True)))
+    about = (
+        "Percent covered of k-RR, by the true share in standard errors from 0, and where all reports are of "
+        "one value. `false reports` are those expected of each value."
+    )
+    return judged(about, rows, "", least)
 
 
-@click.command()
-def main() -> None:
-    """Print the tables and write them to bench/results.
-
-    Exit status 1 if a value is covered below 94.9 %.
-    """
-    cells = [
-        cell(reports, values, epsilon, exponent)
-        for reports in REPORTS
-        for values in VALUES
-        for epsilon in EPSILONS
-        for exponent in EXPONENTS
-    ]
-    edges = [edge_coverage(*setting) for setting in SETTINGS]
-    others = [
-        other_cell(mechanism, reports, values, epsilon, exponent)
-        for mechanism in OTHERS
-        for reports in REPORTS
-        for values in OTHER_VALUES
-        for epsilon in OTHER_EPSILONS
-        for exponent in EXPONENTS
-    ]
-    text = f"{table(cells)}\n{edge_table(edges)}\n{other_table(others)}"
-    figures = {
-        "populations": [asdict(one) for one in cells],
-        "edges": [asdict(one) for one in edges],
-        "others": [asdict(one) for one in others],
-    }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "coverage.md").write_text(text)
-    (RESULTS / "coverage.json").write_text(json.dumps(figures, indent=1) + "\n")
-    click.echo(text, nl=False)
-    edge = min(min(*one.near_0, one.at_1) for one in edges)
-    if min(edge, *(one.worst for one in [*cells, *others])) < 0.949:
-        raise click.ClickException("a value is covered below 94.9 %")
+def judged(about: str, rows: list[ResultRow], below: str, worst: float) -> Section:
+    """Miss if the worst value is covered below 94.9 %."""
+    return Section(about, rows, below, [f"a value: {percent(worst)} %"] if worst < LEAST_COVERED else [])
 
 
-if __name__ == "__main__":
-    main()
+CASES = {**{name: partial(populations, name) for name in MECHANISMS}, "shares near 0 and 1": ends}

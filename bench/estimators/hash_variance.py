@@ -1,19 +1,13 @@
-"""Measured variance of local hashing beside its formula, as a table.
-
-    python -m bench.estimators.hash_variance
-
-Each run draws other hash functions. The variance is that of 200 values that nobody holds, and that are
-estimated alone: `decode` takes out the collisions with known frequent values, so its errors are smaller.
-"""
+"""Measured variance of local hashing beside its formula."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
 
-import click
 import numpy as np
 
 from bench.estimators.populations import CANDIDATES, LISTED, fixed_counts, held_texts
+from bench.sections import ResultRow, Section
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.mechanisms.hashing.hash_functions import hash_functions_of
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
@@ -22,7 +16,12 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 #: With a million, collisions are a twelfth to nine tenths of the variance.
 REPORTS = (10_000, 1_000_000)
 RUNS = 200
-RESULTS = Path(__file__).parents[1] / "results"
+ABOUT = """\
+N times the variance of `local-hash` for a value that nobody holds. The formula is 4 e^epsilon /
+(e^epsilon - 1)^2, the noise, and N sum f^2 / (C (g - 1)), collisions; its noise is that of the best g,
+which need not be a prime number. Each run draws other hash functions. The variance is that of 200 values
+that are estimated alone: `decode` takes out the collisions with known frequent values, so its errors are
+smaller."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,19 @@ class HashVariance:
     formula: float
     measured: float
     error: float
+
+    def row(self) -> ResultRow:
+        """Row of the table."""
+        figures = {name: f"{getattr(self, name):.4g}" for name in ("noise", "formula", "measured")}
+        return {
+            "epsilon": self.epsilon,
+            "g": self.buckets,
+            "C": self.functions,
+            "N": self.reports,
+            **figures,
+            "standard error": f"{self.error:.2g}",
+            "measured / formula": f"{self.measured / self.formula:.3f}",
+        }
 
 
 def hash_variance(epsilon: float, reports: int, runs: int = RUNS) -> HashVariance:
@@ -76,34 +88,9 @@ def _estimates(mechanism: LocalHash, reports: int, runs: int) -> Iterator[FloatA
         yield (supports / reports - mechanism.miss) / mechanism.contrast
 
 
-def variance_table(cells: list[HashVariance]) -> str:
-    """Markdown: a line for each cell."""
-    lines = [
-        "N times the variance of `local-hash` for a value that nobody holds. The formula is",
-        "4 e^epsilon / (e^epsilon - 1)^2, the noise, and N sum f^2 / (C (g - 1)), collisions; its noise is",
-        "that of the best g, which need not be a prime number.",
-        "",
-        "| epsilon | g | C | N | noise | formula | measured | standard error | measured / formula |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for one in cells:
-        figures = " | ".join(f"{each:.4g}" for each in (one.noise, one.formula, one.measured))
-        lines.append(
-            f"| {one.epsilon:g} | {one.buckets} | {one.functions:,} | {one.reports:,} | {figures}"
-            f" | {one.error:.2g} | {one.measured / one.formula:.3f} |"
-        )
-    return "\n".join([*lines, ""])
+def variances(runs: int = RUNS) -> Section:
+    """Measure all cells."""
+    return Section(ABOUT, [hash_variance(*cell, runs).row() for cell in product(EPSILONS, REPORTS)])
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(2), default=RUNS, show_default=True, help="Runs of each cell.")
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results."""
-    text = variance_table([hash_variance(epsilon, n, runs) for epsilon in EPSILONS for n in REPORTS])
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "hash_variance.md").write_text(text)
-    click.echo(text, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"variance of local hashing": variances}

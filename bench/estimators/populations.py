@@ -1,4 +1,4 @@
-"""True counts for testing estimators, and the counts of their reports: k-RR, local hashing, Bloom RAPPOR."""
+"""True counts for testing estimators, and the counts of their reports by mechanism."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,11 @@ from numpy.typing import NDArray
 from deniable.estimators.decoding.design import bloom_design
 from deniable.estimators.mechanisms.hashing.function_pool import FunctionPool
 from deniable.estimators.mechanisms.hashing.hash_functions import HashFunctions, hash_functions_of
+from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor_hot import HotRappor
+from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.estimators.mechanisms.traits import SymmetricChannel
 
 Counts = NDArray[np.int64]
@@ -43,6 +47,24 @@ def report_counts(
     kept = rng.binomial(truth, mechanism.contrast)
     uniform = np.full(mechanism.k, 1 / mechanism.k)
     return kept + rng.multinomial(int((truth - kept).sum()), uniform)
+
+
+def channel_counts(truth: Counts, mechanism: SquareWave | PairKRR, rng: np.random.Generator) -> Counts:
+    """Reports per cell or pair, int64 (width,), when truth[x] clients hold x."""
+    columns = mechanism.channel / mechanism.channel.sum(axis=0)
+    counts: Counts = rng.multinomial(truth.ravel(), columns.T).sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def shown_bits(
+    rng: np.random.Generator, truth: Counts, reports: int, mechanism: HotRappor | OneHotPair
+) -> Counts:
+    """Reports that show each bit, int64 (1, bits), when truth[b] clients set bit b, and none the others."""
+    held_bits = np.zeros(mechanism.width, np.int64)
+    held_bits[: len(truth)] = truth
+    ones: Counts = rng.binomial(held_bits, mechanism.q_star)
+    ones += rng.binomial(reports - held_bits, mechanism.p_star)
+    return ones[np.newaxis]
 
 
 def held_texts(reports: int, share: float, unlisted: int) -> Counts:

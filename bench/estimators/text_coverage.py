@@ -1,7 +1,5 @@
 """Coverage of the 95 % intervals of texts: local hashing of both kinds, and Bloom RAPPOR.
 
-    python -m bench.estimators.text_coverage [--only TEXT]
-
 Clients hold 105 listed texts and, where said, texts that no list has; 200 candidates are held by nobody.
 What clients hold stays the same in all windows of a cell. The functions of Bloom RAPPOR stay, too, as they do
 in a collection, so a candidate is covered over windows or is not. Those of local hashing are drawn anew in
@@ -11,14 +9,11 @@ each window, since its intervals are over collisions as well; in cells "with one
 that is 93 %, so cells of 2,000 tell whether any candidate is covered in less than 92 %.
 """
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +32,7 @@ from bench.estimators.populations import (
     held_texts,
     texts_of,
 )
+from bench.sections import ResultRow, Section, percent
 from deniable.estimators.decoding.bloom import decode
 from deniable.estimators.decoding.hashed.decode import decode_hashed
 from deniable.estimators.frequency.estimate import QUANTILE_975, Estimate
@@ -55,8 +51,8 @@ HASHED: dict[str, FunctionPool] = {
 }
 #: Share of reports of unlisted texts, and the number of these texts, of local hashing.
 UNLISTED = ((0.0, 0), (0.2, 1), (0.2, 30))
-#: Cells with functions that stay: mechanisms, reports of a window and of 1,000 rolled up.
-ONE_KEY, ONE_KEY_REPORTS = tuple(HASHED), (1_000_000, 1_000_000_000)
+#: Of cells with functions that stay: reports of a window and of 1,000 rolled up.
+ONE_KEY_REPORTS = (1_000_000, 1_000_000_000)
 #: Bloom RAPPOR: cohorts, reports, share and number of unlisted texts, windows. Each case with unlisted texts
 #: is there twice, the second time with the reports of 1,000 windows rolled up.
 BLOOM = (
@@ -79,7 +75,10 @@ LONG = (
     ("local-hash-longitudinal, 4 and 2", 100_000, 30),
 )
 LEAST_COVERED, LEAST_OF_CANDIDATE = 0.93, 0.8
-RESULTS = Path(__file__).parents[1] / "results"
+ABOUT = """\
+Percent. `covered` is of all candidates in all windows that are not flagged as unreliable; `1 % of
+candidates` and `worst one` are the shares of windows that cover a candidate or flag it; `other` the share
+of windows in which it is within 1.96 standard errors of the unlisted share."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +109,20 @@ class TextCell:
     other: float
     covered_up: float | None = None
 
-    @property
-    def name(self) -> str:
-        """What `--only` finds it by."""
-        return cell_name(self.mechanism, self.reports, self.unlisted)
+    def row(self) -> ResultRow:
+        """Row of the table, percent."""
+        return {
+            "mechanism": self.mechanism,
+            "N": self.reports,
+            "unlisted": f"{percent(self.share, 0)} % in {self.unlisted}" if self.unlisted else "none",
+            "windows": self.windows,
+            "covered": percent(self.covered),
+            "1 % of candidates": percent(self.first_percent),
+            "worst one": percent(self.least),
+            "flagged": percent(self.flagged),
+            "of covered-up ones": "" if self.covered_up is None else percent(self.covered_up),
+            "other": percent(self.other),
+        }
 
 
 def text_cell(
@@ -203,99 +212,70 @@ def covering_cell(cohorts: int, reports: int, windows: int = RUNS) -> TextCell:
     return text_cell(f"rappor, {cohorts} cohorts", held, 0.2, windows, window, is_covered_up)
 
 
-def text_table(cells: list[TextCell]) -> str:
-    """Markdown: percent covered, a line for each cell, and what all cells of a kind cover."""
-    lines = [
-        "| mechanism | N | unlisted | windows | covered | 1 % of candidates | worst one | flagged"
-        " | of covered-up ones | other |",
-        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for one in cells:
-        unlisted = f"{100 * one.share:.0f} % in {one.unlisted}" if one.unlisted else "none"
-        figures = (one.covered, one.first_percent, one.least, one.flagged, one.covered_up, one.other)
-        shown = " | ".join("" if each is None else f"{100 * each:.1f}" for each in figures)
-        lines.append(f"| {one.mechanism} | {one.reports:,} | {unlisted} | {one.windows:,} | {shown} |")
-    kinds = dict.fromkeys(_kind(one) for one in cells)
-    lasts = [_summary(kind, [one for one in cells if _kind(one) == kind]) for kind in kinds]
-    return "\n".join([*lines, "", *lasts, ""])
+def section_of(cells: Iterable[TextCell], *, functions_stay: bool) -> Section:
+    """All cells of a kind, and what they cover."""
+    done = list(cells)
+    covered, most = [one.covered for one in done], max(one.windows for one in done)
+    least = min(one.least for one in done)
+    below = (
+        f"Covered {percent(float(np.mean(covered)))} %, least cell {percent(min(covered))} %, least "
+        "candidate "
+        f"{percent(least)} %, of cells with {most:,} windows "
+        f"{percent(min(one.least for one in done if one.windows == most))} %."
+    )
+    missed = ["a cell is covered below 93 %"] if min(covered) < LEAST_COVERED else []
+    missed += ["a candidate is covered below 80 %"] if functions_stay and least < LEAST_OF_CANDIDATE else []
+    return Section(ABOUT, [one.row() for one in done], below, missed)
 
 
-def _kind(cell: TextCell) -> str:
-    name, *others = cell.mechanism.split(", ")
-    return f"{name} with one key" if "with one key" in others else name
-
-
-def _summary(kind: str, cells: list[TextCell]) -> str:
-    covered, most = [one.covered for one in cells], max(one.windows for one in cells)
-    longest = min(one.least for one in cells if one.windows == most)
-    return (
-        f"All of {kind}: covered {100 * np.mean(covered):.1f} %, least cell {100 * min(covered):.1f} %,"
-        f" least candidate {100 * min(one.least for one in cells):.1f} %,"
-        f" of cells with {most:,} windows {100 * longest:.1f} %.  "
+def hashed(kind: str, runs: int = LONG_RUNS) -> Section:
+    """Local hashing of a kind, with at most so many windows."""
+    grid = product(_of(kind), REPORTS, UNLISTED)
+    return section_of(
+        (
+            hashed_cell(name, reports, *unlisted, min(runs, _windows(name, reports, unlisted[1])))
+            for name, reports, unlisted in grid
+        ),
+        functions_stay=False,
     )
 
 
-def all_cells(most: int) -> dict[str, Callable[[], TextCell]]:
-    """What simulates each cell, by its name, with at most so many windows."""
-    cells: dict[str, Callable[[], TextCell]] = {}
-    for name, reports, (share, unlisted) in product(HASHED, REPORTS, UNLISTED):
-        windows = min(most, LONG_RUNS if (name, reports, unlisted) in LONG else RUNS)
-        cells[cell_name(name, reports, unlisted)] = partial(
-            hashed_cell, name, reports, share, unlisted, windows
-        )
-    for name, reports, (share, unlisted) in product(ONE_KEY, ONE_KEY_REPORTS, UNLISTED):
-        cells[cell_name(f"{name}, with one key", reports, unlisted)] = partial(
-            one_key_cell, name, reports, share, unlisted, min(most, RUNS)
-        )
-    for cohorts, reports, share, unlisted, windows in BLOOM:
-        cells[cell_name(f"rappor, {cohorts} cohorts", reports, unlisted)] = partial(
-            bloom_cell, cohorts, reports, share, unlisted, min(most, windows)
-        )
-    for cohorts, reports, windows in COVERING:
-        texts = sum(len(covering_texts(each, bloom_mechanism(cohorts))) for each in COVERED_UP)
-        cells[cell_name(f"rappor, {cohorts} cohorts", reports, texts)] = partial(
-            covering_cell, cohorts, reports, min(most, windows)
-        )
-    return cells
+def one_key(kind: str, runs: int = RUNS) -> Section:
+    """The same with functions that stay."""
+    grid = product(_of(kind), ONE_KEY_REPORTS, UNLISTED)
+    return section_of(
+        (one_key_cell(name, reports, *unlisted, runs) for name, reports, unlisted in grid),
+        functions_stay=True,
+    )
 
 
-def cell_name(mechanism: str, reports: int, unlisted: int) -> str:
-    """The name of a cell: `rappor, 8 cohorts, 5,000,000 reports, 30 unlisted`."""
-    return f"{mechanism}, {reports:,} reports, {unlisted} unlisted"
+def _of(kind: str) -> list[str]:
+    return [name for name in HASHED if name.partition(",")[0] == kind]
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(1), default=LONG_RUNS, help="Most windows of a cell.")
-@click.option("--only", default="", help="Simulate cells whose names contain this, and keep the others.")
-def main(runs: int, only: str) -> None:
-    """Write the table to bench/results after each cell, and print it.
-
-    Exit status 1 if a cell is covered below 93 %, or a candidate whose functions stay below 80 %.
-    """
-    RESULTS.mkdir(exist_ok=True)
-    cells: list[TextCell] = []
-    for name, simulate in all_cells(runs).items():
-        if only in name:
-            cells = stored_cells(RESULTS, simulate())
-            click.echo(name)
-    click.echo(text_table(cells), nl=False)
-    if min(one.covered for one in cells) < LEAST_COVERED:
-        raise click.ClickException("a cell is covered below 93 %")
-    stay = [one.least for one in cells if one.mechanism.startswith("rappor") or "one key" in one.mechanism]
-    if stay and min(stay) < LEAST_OF_CANDIDATE:
-        raise click.ClickException("a candidate is covered below 80 %")
+def _windows(name: str, reports: int, unlisted: int) -> int:
+    return LONG_RUNS if (name, reports, unlisted) in LONG else RUNS
 
 
-def stored_cells(folder: Path, newer: TextCell) -> list[TextCell]:
-    """Put a cell in its place among those stored, store them and their table, and return them."""
-    stored = folder / "text_coverage.json"
-    every = [TextCell(**one) for one in json.loads(stored.read_text())] if stored.exists() else []
-    known = {one.name: one for one in [*every, newer]}
-    cells = [known[name] for name in all_cells(1) if name in known]
-    stored.write_text(json.dumps([asdict(one) for one in cells], indent=1) + "\n")
-    (folder / "text_coverage.md").write_text(text_table(cells))
-    return cells
+def bloom(runs: int = LONG_RUNS) -> Section:
+    """Bloom RAPPOR."""
+    cells = (
+        bloom_cell(cohorts, reports, share, unlisted, min(runs, windows))
+        for cohorts, reports, share, unlisted, windows in BLOOM
+    )
+    return section_of(cells, functions_stay=True)
 
 
-if __name__ == "__main__":
-    main()
+def covering(runs: int = LONG_RUNS) -> Section:
+    """Bloom RAPPOR with candidates whose bits are covered up."""
+    cells = (covering_cell(cohorts, reports, min(runs, windows)) for cohorts, reports, windows in COVERING)
+    return section_of(cells, functions_stay=True)
+
+
+KINDS = ("local-hash", "local-hash-longitudinal")
+CASES = {
+    **{kind: partial(hashed, kind) for kind in KINDS},
+    "rappor": bloom,
+    "rappor, two candidates covered up": covering,
+    **{f"{kind} with one key": partial(one_key, kind) for kind in KINDS},
+}

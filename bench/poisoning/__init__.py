@@ -1,4 +1,4 @@
 """Effect of forged reports on estimates, and the detectors that find them.
 
-May import `estimators`. Begin with `poisoning`.
+May import `estimators` and `sections`. Begin with `poisoning`.
 """

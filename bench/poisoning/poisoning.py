@@ -1,15 +1,10 @@
-"""Effect of forged reports on an estimate, compared with the formula, and the detectors that see them.
+"""Effect of forged reports on an estimate, compared with the formula, and the detectors that see them."""
 
-python -m bench.poisoning.poisoning
-"""
-
-import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import hstack
@@ -24,6 +19,7 @@ from bench.poisoning.forgeries import (
     rappor_bias,
     rappor_window,
 )
+from bench.sections import ResultRow, Section
 from deniable.estimators.decoding.bit_counts import BitCounts
 from deniable.estimators.decoding.bloom import decode
 from deniable.estimators.decoding.design import bloom_design, even_column
@@ -52,7 +48,6 @@ WORDS = [f"word-{number}" for number in range(VALUES)]
 TARGET = VALUES - 1  # the rarest value
 HONEST = zipf_shares(VALUES, 1.0)
 THETA = float(HONEST[TARGET])
-RESULTS = Path(__file__).parents[1] / "results"
 DETECTORS = ("popcounts", "cohorts", "impossible", "change")
 
 
@@ -76,68 +71,68 @@ class PoisoningRow:
     published: float
     alarms: dict[str, float | None]
 
+    def shown(self) -> ResultRow:
+        """Row of the table; a formula or a detector that does not apply is left out."""
+        alarms = {name: "" if each is None else f"{each:.0%}" for name, each in self.alarms.items()}
+        return {
+            "mechanism": self.mechanism,
+            "forger": self.forger,
+            "forged": f"{self.share:.0%}",
+            "bias, formula": "" if math.isnan(self.formula) else f"{100 * self.formula:+.2f} %",
+            "measured": f"{100 * self.measured:+.2f} ± {100 * self.error:.2f} %",
+            "published": f"{100 * self.published:+.2f} %",
+            **alarms,
+        }
 
-def table(rows: list[PoisoningRow]) -> str:
-    """Markdown: parameters, biases, alarms."""
+
+def about() -> str:
+    """What was done."""
     mechanism = RAPPOR_MECHANISM
-    lines = [
+    return (
         f"{REPORTS:,} reports a window, of {VALUES} values by Zipf 1; the target is the rarest "
         f"({THETA:.2%} of honest clients). k-RR: epsilon 2, {KRR_WINDOWS} windows a row. RAPPOR: "
         f"{mechanism.bits} bits, {mechanism.hashes} hashes, {mechanism.cohorts} cohorts, f {mechanism.f:g}, "
         f"p {mechanism.p:g}, q {mechanism.q:g}, {RAPPOR_WINDOWS} windows a row. Packs of {PACK_REPORTS}, the "
         f"forger's by themselves. Each detector alarms in at most {RATE:.0%} of honest windows; `change` "
-        f"compares with an honest window.",
-        "",
-        "| mechanism | forger | forged | bias, formula | measured | published | "
-        + " | ".join(DETECTORS)
-        + " |",
-        "|---|---|---:|---:|---:|---:|" + "---:|" * len(DETECTORS),
-    ]
-    for row in rows:
-        formula = "" if math.isnan(row.formula) else f"{100 * row.formula:+.2f} %"
-        alarms = " | ".join("" if alarm is None else f"{alarm:.0%}" for alarm in row.alarms.values())
-        lines.append(
-            f"| {row.mechanism} | {row.forger} | {row.share:.0%} | {formula} | "
-            f"{100 * row.measured:+.2f} ± {100 * row.error:.2f} % | {100 * row.published:+.2f} % | {alarms} |"
-        )
-    return "\n".join([*lines, ""])
+        f"compares with an honest window."
+    )
 
 
 def krr_row(rng: np.random.Generator, forger: str, share: float, windows: int = KRR_WINDOWS) -> PoisoningRow:
-    """Rows of all k-RR windows."""
+    """A row of k-RR windows."""
     forged, truth = _split(share)
     before = round_to_counts(HONEST, REPORTS)
-    found, published, alarms = [], [], []
-    for _ in range(windows):
+
+    def judged(_: int) -> tuple[float, float, list[float]]:
         counts = krr_window(rng, truth, forged, forger, TARGET, KRR_MECHANISM)
-        found.append(krr_estimate.inv(counts, KRR_MECHANISM)[TARGET])
-        published.append(krr_estimate.mle(counts, KRR_MECHANISM)[TARGET])
         honest = krr_window(rng, before, 0, forger, TARGET, KRR_MECHANISM)
         reports = np.array(REPORTS)
         impossible = impossible_p_values(counts, reports, KRR_MECHANISM.p, KRR_MECHANISM.q)
-        alarms.append([VALUES * impossible.min(), change_p_value(honest, counts)])
-    none: list[float | None] = [None, None]
-    reported = [*none, *(float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0))]
+        alarms = [VALUES * float(impossible.min()), change_p_value(honest, counts)]
+        found, published = (
+            float(estimator(counts, KRR_MECHANISM)[TARGET])
+            for estimator in (krr_estimate.inv, krr_estimate.mle)
+        )
+        return found, published, alarms
+
     formula = krr_bias(share, THETA, forger, KRR_MECHANISM)
-    return _row("k-RR", forger, share, formula, found, published, reported)
+    return _row("k-RR", forger, share, formula, map(judged, range(windows)))
 
 
 def rappor_row(
     rng: np.random.Generator, forger: str, share: float, windows: int = RAPPOR_WINDOWS
 ) -> PoisoningRow:
-    """Rows of all RAPPOR windows."""
+    """A row of RAPPOR windows."""
     forged, truth = _split(share)
-    found, published, alarms = [], [], []
-    for number in range(windows):
+
+    def judged(number: int) -> tuple[float, float, list[float]]:
         window = rappor_window(rng, WORDS, truth, forged, forger, TARGET, RAPPOR_MECHANISM)
-        honest = _window_before(number)
-        estimate = decode(window.counts, window.cohort_sizes, WORDS, RAPPOR_MECHANISM)
-        published.append(estimate.frequency[TARGET])
-        found.append(_least_squares(window, estimate.frequency))
-        alarms.append(_rappor_p_values(window, honest))
-    reported: list[float | None] = [float(alarm) for alarm in np.mean(np.array(alarms) <= RATE, axis=0)]
+        estimate = decode(window.counts, window.cohort_sizes, WORDS, RAPPOR_MECHANISM).frequency
+        alarms = _rappor_p_values(window, _window_before(number))
+        return _least_squares(window, estimate), float(estimate[TARGET]), alarms
+
     formula = rappor_bias(share, THETA, forger, RAPPOR_MECHANISM)
-    return _row("RAPPOR", forger, share, formula, found, published, reported)
+    return _row("RAPPOR", forger, share, formula, map(judged, range(windows)))
 
 
 @cache
@@ -178,34 +173,32 @@ def _split(share: float) -> tuple[int, NDArray[np.int64]]:
 
 
 def _row(
-    name: str,
-    forger: str,
-    share: float,
-    formula: float,
-    found: list[float],
-    published: list[float],
-    reported: list[float | None],
+    name: str, forger: str, share: float, formula: float, windows: Iterable[tuple[float, float, list[float]]]
 ) -> PoisoningRow:
+    """Means over windows: of both estimates of the target, and of alarms of the last detectors."""
+    found, published, p_values = zip(*windows, strict=True)
     error = float(np.std(found, ddof=1)) / math.sqrt(len(found))
     measured, shown = (float(np.mean(each)) - THETA for each in (found, published))
-    alarms = dict(zip(DETECTORS, reported, strict=True))
-    return PoisoningRow(name, forger if share else "nobody", share, formula, measured, error, shown, alarms)
+    alarms = np.mean(np.array(p_values) <= RATE, axis=0).tolist()
+    applied: list[float | None] = [None] * (len(DETECTORS) - len(alarms))
+    by_detector = dict(zip(DETECTORS, applied + alarms, strict=True))
+    return PoisoningRow(
+        name, forger if share else "nobody", share, formula, measured, error, shown, by_detector
+    )
 
 
-@click.command()
-def main() -> None:
-    """Print the table and write it to bench/results; status 1 if a bias is off by 5 standard errors."""
+def poisoning() -> Section:
+    """Simulate all forgers; a bias that is off by 5 standard errors is missed."""
     rng = np.random.default_rng(1)
     rows = [krr_row(rng, KRR_FORGERS[0], 0.0), rappor_row(rng, RAPPOR_FORGERS[0], 0.0)]
     rows += [krr_row(rng, forger, share) for forger in KRR_FORGERS for share in SHARES[1:]]
     rows += [rappor_row(rng, forger, share) for forger in RAPPOR_FORGERS for share in SHARES[1:]]
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "poisoning.md").write_text(table(rows))
-    (RESULTS / "poisoning.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    click.echo(table(rows), nl=False)
-    if any(abs(row.measured - row.formula) > 5 * row.error for row in rows):
-        raise click.ClickException("a bias is not that of the formula")
+    missed = [
+        f"the bias by {row.forger} of {row.share:.0%} is not that of the formula"
+        for row in rows
+        if abs(row.measured - row.formula) > 5 * row.error
+    ]
+    return Section(about(), [row.shown() for row in rows], missed=missed)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"poisoning": poisoning}

@@ -13,7 +13,8 @@ from bench.estimators.conditional import buckets, measuring
 from bench.estimators.conditional.buckets import exact_share
 from bench.estimators.conditional.judging import Judged, Measured, Run, Verdict, joined, judge
 from bench.estimators.conditional.kinds import KINDS, REPORTS
-from bench.estimators.conditional.table import Cell, cells_of, read_cells, table, write_cells
+from bench.estimators.conditional.table import Cells, section_of, stored
+from bench.sections import keep, text_of
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency import krr as krr_estimate
 from deniable.estimators.frequency.estimate import Estimate
@@ -177,30 +178,38 @@ def of_all(kind: str, epsilon: float, reports: int) -> Judged:
     return buckets.exact_family(mechanism, channel(mechanism), KINDS[kind].populations, reports, wide=0.0)
 
 
-def some_cells() -> list[Cell]:
+def some_cells() -> Cells:
     failed = Judged("Zipf", 240, 0.2, 0.06, 0.1, Verdict.FAILED)
     wide = replace(failed, verdict=Verdict.WIDE)
-    return [*cells_of("k-rr", 4.0, 100, {"share": failed}), *cells_of("k-rr", 8.0, 100, {"share": wide})]
+    return {("share", 100, 4.0): failed, ("share", 100, 8.0): wide, ("mean", 100, 8.0): replace(failed)}
 
 
 def test_table_shows_what_failed_and_what_says_nothing() -> None:
-    lines = table(some_cells()).splitlines()
-    assert "| k-rr | share | 100 | [80.0] | - | 94.0 | 10 |" in lines
-    assert lines[-2:] == [
-        "0 of 2 figures are held, 1 say nothing, and 1 failed:",
-        "- k-rr, share, epsilon 4, 100 reports: 80.0 % (Zipf)",
+    found = section_of(some_cells())
+    share, mean = (list(row.values()) for row in found.rows)
+    assert share == ["share", 100, "", "", "", "[80.0]", "-", "", "94.0", "10"]
+    assert mean[0] == "mean"
+    assert found.below == "0 of 3 figures are held, 1 say nothing, and 2 failed."
+    assert found.missed[0] == "share, epsilon 4, 100 reports: 80.0 % (Zipf)"
+
+
+def test_squares_are_read_as_stored(tmp_path) -> None:
+    file = tmp_path / "cells.md"
+    keep(file, "k-rr", text_of(section_of(some_cells()), "Measured today."), [])
+    squares = [(each.figure, each.epsilon, each.reports, each.held, each.is_failed) for each in stored(file)]
+    assert squares == [
+        ("share", 4.0, 100, 80.0, True),
+        ("share", 8.0, 100, None, False),
+        ("mean", 8.0, 100, 80.0, True),
     ]
-
-
-def test_cells_are_read_as_written(tmp_path) -> None:
-    write_cells(tmp_path / "cells.jsonl", some_cells())
-    assert read_cells(tmp_path / "cells.jsonl") == some_cells()
-    assert read_cells(tmp_path / "none.jsonl") == []
+    assert {each.kind for each in stored(file)} == {"k-rr"}
 
 
 @pytest.mark.slow
-def test_picture_is_drawn(tmp_path) -> None:
+def test_picture_is_drawn_of_what_is_stored(tmp_path) -> None:
     from bench.estimators.conditional.picture import draw  # here, since matplotlib takes half a second
 
-    draw(some_cells(), tmp_path / "picture.png")
+    squares = stored()
+    assert len(squares) == 1848
+    draw(squares, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -6,14 +6,12 @@ import pytest
 from bench.estimators.coverage import (
     binomial,
     cell,
+    channel_of,
     coverage,
-    edge_coverage,
-    edge_table,
+    judged,
     log_factorials,
-    other_cell,
-    other_channel,
-    other_table,
-    table,
+    near_the_ends,
+    populations,
 )
 from deniable.estimators.frequency.inversion import Inversion
 from deniable.estimators.mechanisms.krr import KRR
@@ -43,47 +41,33 @@ def test_exact_coverage_matches_simulation(holders):
     assert abs(seen - exact) < 5 * np.sqrt(exact * (1 - exact) / 100_000)
 
 
-def test_cell_keeps_the_mean_and_the_worst_value():
-    found = cell(10_000, 10, 1.0, 1.3)
-    assert 0.93 < found.worst <= found.mean < 0.96
+@pytest.mark.parametrize("mechanism", ["k-rr", "rappor-one-hot", "rappor-k-hot"])
+def test_cell_has_the_mean_and_the_worst_value(mechanism):
+    mean, worst = cell(mechanism, 10_000, 10, 1.0, 1.3)
+    assert 0.93 < worst <= mean < 0.96
 
 
 def test_table_shows_percent_and_names_the_worst():
-    cells = [cell(10_000, 10, 1.0, exponent) for exponent in (0.01, 1.3, 2.5)]
-    lines = table(cells).splitlines()
-    assert lines[2].startswith("| 10,000 | 10 | 1 | 95.2, worst 95.1 |")
-    assert lines[-1] == f"Worst value of all: {100 * min(one.worst for one in cells):.2f} %."
+    found = populations("k-rr-longitudinal", [10_000])
+    row = found.rows[0]
+    mean, worst = cell("k-rr-longitudinal", 10_000, 10, 1.0, 0.01)
+    assert (row["N"], row["K"], row["epsilon"]) == (10_000, 10, 1)
+    assert row["Zipf 0.01"] == f"{100 * mean:.1f}, worst {100 * worst:.1f}"
+    assert found.below.endswith("worst value 95.01 %.")
+    assert found.missed == []
+    assert judged("", [], "", 0.9489).missed == ["a value: 94.9 %"]
 
 
-def test_edge_coverage_begins_with_nobody_and_ends_with_everybody():
-    found = edge_coverage(1000, 50, 1.0)
+def test_ends_begin_with_nobody_and_end_with_everybody():
+    found = near_the_ends(1000, 50, 1.0)
     channel, factorials = Inversion.of_symmetric(KRR.from_epsilon(50, 1.0)), log_factorials(1000)
-    assert found.near_0[0] == coverage(0, 1000, channel, factorials)
-    assert found.at_1 == coverage(1000, 1000, channel, factorials)
-    row = edge_table([found]).splitlines()[-1]
-    assert row.startswith(f"| 1,000 | 50 | 1 | 19.3 | {100 * found.near_0[0]:.1f} |")
-    assert row.endswith(f"| {100 * found.at_1:.1f} |")
+    assert found[0] == coverage(0, 1000, channel, factorials)
+    assert found[-1] == coverage(1000, 1000, channel, factorials)
 
 
 def test_other_mechanisms_have_the_channel_of_their_reports():
     steps = LongitudinalKRR.from_epsilons(4, 2.0, 1.0)
-    assert other_channel("k-rr-longitudinal", 4, 1.0).hit == steps.p
+    assert channel_of("k-rr-longitudinal", 4, 1.0).hit == steps.p
     for name, bits in (("rappor-one-hot", 2), ("rappor-k-hot", 6)):
-        bit = other_channel(name, 8, 1.0)
+        bit = channel_of(name, 8, 1.0)
         assert bits * np.log(bit.hit / bit.miss) == pytest.approx(1.0, abs=1e-6)
-
-
-@pytest.mark.slow
-def test_table_of_other_mechanisms_names_each():
-    cells = [
-        other_cell(name, 10_000, 10, 1.0, exponent)
-        for name in ("rappor-one-hot", "rappor-k-hot")
-        for exponent in (0.01, 1.3, 2.5)
-    ]
-    lines = other_table(cells).splitlines()
-    assert [line.split(" | ")[:4] for line in lines[2:4]] == [
-        ["| rappor-one-hot", "10,000", "10", "1"],
-        ["| rappor-k-hot", "10,000", "10", "1"],
-    ]
-    assert all(0.93 < one.worst <= one.mean < 0.96 for one in cells)
-    assert [line.split(":")[0] for line in lines[-2:]] == ["All of rappor-one-hot", "All of rappor-k-hot"]

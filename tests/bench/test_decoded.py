@@ -1,14 +1,12 @@
-"""Scores of decoders in `make bench`: found and false candidates, total variation."""
+"""Scores of decoders: found and false candidates, total variation."""
 
 import numpy as np
 import pytest
 
-from bench.comparison.parts.client import ASKED
-from bench.comparison.parts.decoding import decoding
-from bench.comparison.parts.decoding.decoded import Decoding, held_above, scores, total_variation
-from bench.comparison.parts.decoding.rappor_windows import build
+from bench.comparison.decoding.decoded import Decoding, held_above, scores, total_variation
+from bench.comparison.decoding.decoding import ASKED, Decoder, compared
+from bench.comparison.decoding.rappor_windows import build
 from bench.comparison.timing.contestant import Contestant
-from bench.comparison.timing.rounds import QUICK
 
 TRUTH = np.array([0.6, 0.4, 0.0, 0.0, 0.0])
 
@@ -56,27 +54,12 @@ def test_window_has_the_format_of_the_decoder(tmp_path):
 
 
 @pytest.mark.slow
-def test_absolute_goal_is_judged_without_peers(tmp_path):
-    """The goal is absolute, so it needs no peer."""
+def test_missing_peer_has_a_row_with_the_reason(tmp_path):
     windows = build(tmp_path, 300, 8, ASKED)
     with Contestant("ours.estimation_runner") as mine, Contestant("absent_runner") as absent:
-        found = decoding._few(windows, mine, absent, absent, QUICK)
-    assert [(each.reference, each.met is None) for each in found.figures] == [("goal", False)]
-    assert [row["by"].partition(" ")[0] for row in found.rows] == ["deniable"]
-    assert [note.partition(" is not compared")[0] for note in found.notes] == [
-        "scipy nnls",
-        "scikit-learn LassoCV",
-    ]
-
-
-@pytest.mark.slow
-def test_peers_failing_later_leave_our_figure(tmp_path, monkeypatch):
-    """Lasso uses LassoCV's choice, and fails."""
-    windows = build(tmp_path, 300, 8, ASKED)
-    answers = {"LassoCV": {"alpha": 0.1}}
-    monkeypatch.setattr(decoding, "tried", lambda them, _: ({them[1]: answers["LassoCV"]}, []))
-    with Contestant("ours.estimation_runner") as mine, Contestant("absent_runner") as absent:
-        found = decoding._few(windows, mine, absent, absent, QUICK)
-    assert [each.reference for each in found.figures] == ["goal"]
-    (note,) = found.notes
-    assert note.startswith("Peers are not compared with 300 candidates, ")
+        mine_row, theirs = compared(windows, mine, [Decoder(absent, "decode", {}, "nnls", "")], 2)
+    assert (mine_row["by"].partition(" ")[0], mine_row["windows"]) == ("deniable", 2)
+    assert 0 < mine_row["total variation"] < 0.5
+    assert mine_row["decoys reported"] < mine_row["decoys above 0"]
+    assert (theirs["ms"], theirs["windows"], theirs["total variation"]) == ("", 0, "")
+    assert "absent_runner" in theirs["does"]

@@ -1,8 +1,6 @@
 """End-to-end measurements: the timed part of a log, the delay of an event, the check of peers' counts."""
 
 import json
-import os
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,19 +8,16 @@ from pathlib import Path
 import pytest
 
 from bench.aggregator.deployments import HEAD, RAPPOR_128
-from bench.comparison.parts.streaming import end_to_end, estimate_watcher
-from bench.comparison.parts.streaming.full_log import FullLog
-from bench.comparison.parts.streaming.peer_readers import ReaderError, answer_in
-from bench.comparison.parts.streaming.speeds import HELD, QUICK, READING, Size, Speed, name_of
-from bench.comparison.parts.streaming.throughput import Reader, ReaderRun, speeds_of
-from bench.comparison.parts.streaming.throughput_figures import figures, limit, spent
-from bench.comparison.parts.streaming.visibility import Visibility, Window, quantile
-from bench.comparison.parts.streaming.workers import Moment, stretch
-from bench.comparison.report import results
 from bench.comparison.runners.peers.readers import aiokafka_read
 from bench.comparison.runners.peers.readers.pack_bits import cohort_of, decode
 from bench.comparison.runners.peers.readers.stretch import Stretch
-from bench.comparison.timing import rounds
+from bench.comparison.streaming import visibility
+from bench.comparison.streaming.full_log import FullLog
+from bench.comparison.streaming.peer_readers import ReaderError, answer_in
+from bench.comparison.streaming.speeds import READING, Size, Speed, missed, name_of
+from bench.comparison.streaming.throughput import Reader, ReaderRun, speeds_of
+from bench.comparison.streaming.visibility import Visibility, Window, quantile
+from bench.comparison.streaming.workers import Moment, stretch
 from deniable.aggregator.partition.consumer import FETCH_WAIT_MILLISECONDS
 from deniable.aggregator.partition.faust_app import FETCH_BYTES
 from deniable.aggregator.records.estimate import EstimateRecord
@@ -31,7 +26,7 @@ from deniable.config.file import load
 from deniable.protocol import wire
 from tests.support.messages import PinMessages
 
-SIZE = Size(1000, 10, 1, peers=("bytewax",), goal=6e6)
+SIZE = Size(1000, 10, 0.5, peers=("bytewax",), goal=6e6, collections=100)
 
 
 @pytest.fixture
@@ -130,40 +125,29 @@ def test_correct_counts_are_accepted(log: FullLog) -> None:
     assert answer_in(f"a warning\n{json.dumps(answer)}\n", log) == (60, 2.0, 1.0)
 
 
-def test_failed_reader_has_a_row_and_no_figure() -> None:
-    mine = Speed(name_of(1), 1000, [5e6], 6e6, 0.5)
-    alone = Speed(READING, 1000, [2e7], 3e7)
-    failed = Speed("bytewax", 1000, [], says="failed: not done in 60 s")
-    found = figures(SIZE, [mine, alone, failed])
-    assert [(each.reference, each.met) for each in found] == [("goal", False), (READING, None)]
-    assert failed.row()["what else"] == "failed: not done in 60 s"
-    assert figures(SIZE, [failed, alone]) == []
+def test_failed_reader_has_a_row_with_the_reason() -> None:
+    failed = Speed("bytewax", [], says="failed: not done in 60 s")
+    row = failed.row(5e6)
+    assert (row["reports/s"], row["one worker is, times"]) == ("", "")
+    assert row["what else"] == "failed: not done in 60 s"
+    (why,) = missed(SIZE, [failed])
+    assert why == "not judged, since one worker counted nothing: failed: not done in 60 s"
 
 
-def test_cost_per_report_is_stated_with_that_of_reading() -> None:
-    mine, alone = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(READING, 1000, [2e7], 3e7)
-    two, rival = Speed(name_of(2), 1000, [9e6], 8e6, 0.5), Speed("bytewax", 1000, [9e6], 8e6)
-    prefix = "Packs of 1,000: nanoseconds of processor time that a report takes: "
-    assert spent(SIZE, [mine, two, alone, rival]) == (
-        f"{prefix}ours, 1 worker 167, ours, 2 workers 125, aiokafka, reading alone 33.3."
-    )
-    assert spent(SIZE, [mine]) == f"{prefix}ours, 1 worker 167."
-    assert spent(SIZE, [replace(mine, runs=[]), alone]) == ""
-
-
-def test_missed_goal_states_the_cores_used() -> None:
-    mine, held = Speed(name_of(1), 1000, [5e6], 6e6, 0.5), Speed(HELD, 1000, [5.5e6], 6.5e6, 0.5)
-    reason = limit(SIZE, [mine, held])
-    assert "They leave 167 ns of a core for a report" in reason
-    assert "it took 0.83 cores, the broker 0.50" in reason
-    assert "when held on one core" in reason
-    waiting = limit(SIZE, [replace(mine, a_cpu_second=2e7), held])
-    assert waiting.endswith(
-        "The worker waited, for the broker or for a core: it took 0.25 cores, the broker 0.50 of "
-        f"{os.cpu_count()}."
-    )
-    assert "when held on one core" not in limit(SIZE, [mine, replace(held, runs=[])])
-    assert limit(SIZE, [replace(mine, runs=[7e6]), held]) == ""
+def test_each_goal_may_be_missed() -> None:
+    """Shares of reading alone, of one worker and of peers, and reports/s."""
+    mine, alone = Speed(name_of(1), [5e6], 6e6, 0.5), Speed(READING, [1.1e7], 3e7)
+    two, spread = Speed(name_of(2), [9e6], 8e6, 0.5), Speed(name_of(1, 100), [3.9e6], 4e6)
+    assert missed(SIZE, [mine, two, spread, alone, Speed("bytewax", [4.5e6], 5e6)]) == [
+        "one worker beside aiokafka, reading alone: 0.455 times, of 0.5 asked",
+        "two workers beside one: 1.8 times, of 1.9 asked",
+        "100 collections beside one: 0.78 times, of 0.8 asked",
+        "one worker beside bytewax: 1.11 times, of 1.3 asked",
+        "one worker: 5,000,000 reports/s, of 6,000,000 asked",
+    ]
+    assert missed(SIZE, [replace(mine, runs=[6e6]), alone]) == []
+    row = alone.row(mine.median)
+    assert (row["one worker is, times"], row["cores"]) == (pytest.approx(5 / 11), "0.37")
 
 
 def run(speed: float) -> ReaderRun:
@@ -182,15 +166,11 @@ def test_readers_take_turns_and_failed_ones_keep_earlier_runs() -> None:
 
         return Reader(name, read_once, "does less")
 
-    found = speeds_of([reader("a", 0), reader("b", 2)], 1000, 3)
+    found = speeds_of([reader("a", 0), reader("b", 2)], 3)
     assert order == ["a", "b", "a", "b", "a"]
-    assert found[0] == Speed("a", 1000, [1, 2, 3], 4, says="does less", seconds=1)
-    assert found[1] == Speed("b", 1000, [1], 2, says="run 2 failed: it is gone", seconds=3)
-    assert speeds_of([reader("c", 1)], 1000, 1) == [Speed("c", 1000, [], says="run 1 failed: it is gone")]
-
-
-def test_quick_has_both_goals() -> None:
-    assert [size.goal for size in QUICK] == [6e6, 12e6]
+    assert found[0] == Speed("a", [1, 2, 3], 4, says="does less", seconds=1)
+    assert found[1] == Speed("b", [1], 2, says="run 2 failed: it is gone", seconds=3)
+    assert speeds_of([reader("c", 1)], 1) == [Speed("c", [], says="run 1 failed: it is gone")]
 
 
 def test_plain_reader_fetches_like_our_worker() -> None:
@@ -202,31 +182,11 @@ def test_lost_broker_keeps_earlier_runs() -> None:
     def gone() -> ReaderRun:
         raise UnreachableError("no Kafka broker answers")
 
-    found = speeds_of([Reader("a", lambda: run(1)), Reader("b", gone)], 1000, 1)
+    found = speeds_of([Reader("a", lambda: run(1)), Reader("b", gone)], 1)
     assert [(each.runs, each.says) for each in found] == [
         ([1], ""),
         ([], "run 1 failed: no Kafka broker answers"),
     ]
-
-
-def test_failing_size_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failures without a goal leave no goal unjudged."""
-    sizes = (Size(1, 10, 1), SIZE, Size(10_000, 10, 1, goal=1e6))
-
-    def sustained(size: Size, *_: object) -> list[Speed]:
-        if size.reports == 10_000:
-            return [Speed(name_of(1), size.reports, [2e6], 2e6, 0.5)]
-        raise UnreachableError(f"gone at {size.reports}")
-
-    monkeypatch.setattr(end_to_end, "QUICK", sizes)
-    monkeypatch.setattr(end_to_end, "sustained", sustained)
-    monkeypatch.setattr(end_to_end, "Broker", lambda: nullcontext(None))
-    part = end_to_end.measure(rounds.QUICK)
-    assert [(each.name, each.met) for each in part.figures] == [("Packs of 10,000, 1 worker", True)]
-    assert part.unjudged == ["Packs of 1,000 were not measured: gone at 1000"]
-    assert part.notes[0] == "Packs of 1 were not measured: gone at 1"
-    monkeypatch.setattr(end_to_end, "QUICK", sizes[:1])
-    assert "All readers" not in results.sections([end_to_end.measure(rounds.QUICK)])
 
 
 def test_unreadable_estimates_fail_the_measurement(
@@ -242,8 +202,8 @@ def test_unreadable_estimates_fail_the_measurement(
         def close(self) -> None:
             self.closed = True
 
-    monkeypatch.setattr(estimate_watcher, "KafkaConsumer", Consumer)
-    watching = estimate_watcher.Watcher(log.configuration, {}, 3)
+    monkeypatch.setattr(visibility, "KafkaConsumer", Consumer)
+    watching = visibility.Watcher(log.configuration, {}, 3)
     watching.start()
     pin_messages({"estimates that cannot be read": watching.end})
     assert watching._consumer.closed

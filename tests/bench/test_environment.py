@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.comparison import peer_environment
-from bench.comparison.timing.contestant import ROOT
+from bench.comparison.timing import peer_environment
+from bench.sections import ROOT
 
 
 @pytest.fixture(name="empty")

@@ -43,5 +43,4 @@ def test_the_tree_finds_more_at_the_same_epsilon(epsilon):
 
 def test_table_has_a_line_for_each_method(monkeypatch):
     monkeypatch.setattr(ngrams, "EPSILONS", (6.0,))
-    lines = ngrams.table(1).splitlines()
-    assert [line.split(" | ")[1] for line in lines[2:5]] == [*ngrams.searches(6.0, 0)]
+    assert [row["method"] for row in ngrams.ngrams(1).rows] == [*ngrams.searches(6.0, 0)]

@@ -1,23 +1,26 @@
-"""The simulated coverage of numbers counts what intervals hold, and its table shows it."""
+"""The simulated coverage of numbers counts what intervals hold, and its rows show it."""
 
 import numpy as np
 import pytest
 
+from bench.estimators.numbers import number_coverage
 from bench.estimators.numbers.number_coverage import (
+    CASE_OF,
+    ERRORS,
     FAMILIES,
     NAMES,
     SHAPES,
     NumberCell,
-    again_table,
     covered_rows,
     families,
     judged,
     least_again,
     number_cell,
-    number_table,
     numbers_of,
-    report_counts_of,
+    summary,
 )
+from bench.estimators.populations import channel_counts
+from bench.sections import keep, table
 from deniable.estimators.frequency.estimate import Estimate, IntervalEnds, QuantileEstimate, ScalarEstimate
 from deniable.estimators.frequency.number import LEVELS
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -61,7 +64,7 @@ def test_reports_follow_the_channel():
     """10 standard deviations of the commonest count, 1,000: a false alarm in 1e-20 of seeds."""
     mechanism = SquareWave.from_epsilon(0.0, 1.0, 16, 1.0)
     truth = np.full(16, 1000)
-    counts = report_counts_of(truth, mechanism, np.random.default_rng(1))
+    counts = channel_counts(truth, mechanism, np.random.default_rng(1))
     assert counts.sum() == truth.sum()
     assert np.abs(counts - mechanism.channel @ truth).max() < 10 * np.sqrt(1000)
 
@@ -84,35 +87,32 @@ def test_cell_has_a_figure_for_the_mean_and_each_quantile():
     assert 0 < found.distance < 0.05
 
 
-def test_table_has_a_row_for_each_epsilon():
-    covered = (0.5, 1.0, 0.95, *[0.9] * 8)
-    cells = [
-        NumberCell(1000, 2.0, shape, covered, (0.1,) * 10, (0.3,) * 10, 0.2, 0.96, 0.04, 0.95)
-        for shape in SHAPES
-    ]
-    lines = number_table(cells).splitlines()
-    assert lines[2] == f"| N | epsilon | {' | '.join((*NAMES, *FAMILIES))} |"
-    assert lines[4] == "| 1,000 | 2 | 50 | 100 | 95 | 90 | 90 | 90 | 90 | 90 | 90 | 90 | 90 | 96 | 4 | 95 |"
-    said = "rows 50.0 %, least 50 %; mean 100.0 %, least 100 %; quantiles 90.6 %, least 90 %"
-    assert [
-        f"All {kind}: {said}; edges log 95.0 %, least 95 %." in lines for kind in ("smooth", "jagged")
-    ] == [True, True]
-    assert lines[-1] == (
-        "| 1,000 | 2 | one end | 0.20000 | 0.10000 | 0.10000 | 0.10000 | 0.10000 | 0.30000 |"
+def a_cell(mean: float = 1.0) -> NumberCell:
+    covered = (0.5, mean, 0.95, *[0.9] * 8)
+    return NumberCell(covered, (0.1,) * 10, (0.3,) * 10, 0.2, 0.96, 0.04, 0.95)
+
+
+def test_row_has_what_is_covered_and_errors():
+    row = a_cell().row(1000, 2.0)
+    errors = ["W1", *(f"error, {name}" for name in ERRORS), "width, 0.5"]
+    assert list(row) == ["N", "epsilon", *NAMES, *FAMILIES, *errors]
+    assert list(row.values())[:16] == [1000, "2", "50", "100", "95", *["90"] * 8, "96", "4", "95"]
+    assert list(row.values())[16:] == ["0.20000", *["0.10000"] * 4, "0.30000"]
+    assert summary([a_cell(), a_cell()]) == (
+        "Rows 50.0 %, least 50 %; mean 100.0 %, least 100 %; quantiles 90.6 %, least 90 %;"
+        " edges log 95.0 %, least 95 %."
     )
 
 
 @pytest.mark.slow
-def test_least_mean_of_each_kind_is_run_again_with_other_noise():
-    cells = [
-        NumberCell(
-            10_000, 4.0, shape, (1.0, mean, *[1.0] * 9), (0.1,) * 10, (0.3,) * 10, 0.2, 0.96, 0.04, 0.95
-        )
-        for shape, mean in (("uniform", 0.9), ("normal", 0.8), ("rounded", 0.7))
-    ]
-    pairs = least_again(cells, runs=2)
-    assert [(before.shape, again.shape) for before, again in pairs] == [("normal",) * 2, ("rounded",) * 2]
-    first = number_cell(10_000, 4.0, "normal", runs=2)
-    assert pairs[0][1].errors != first.errors
-    again = f"{100 * pairs[1][1].covered[1]:.1f}"
-    assert again_table(pairs, runs=2).splitlines()[-1] == f"| 10,000 | 4 | rounded | 70 | {again} |"
+def test_least_stored_mean_of_each_kind_is_run_again_with_other_noise(monkeypatch, tmp_path):
+    monkeypatch.setattr(number_coverage, "FILE", tmp_path / "numbers.md")
+    least = {"normal": 0.8, "rounded": 0.7}
+    for shape in SHAPES:
+        rows = [a_cell(mean).row(10_000, 4.0) for mean in (1.0, least.get(shape, 0.9))]
+        keep(number_coverage.FILE, CASE_OF.format(shape), table(rows), [])
+    rows = least_again(runs=2).rows
+    assert [(row["shape"], row["before"]) for row in rows] == [("normal", "80"), ("rounded", "70")]
+    again, other = (number_cell(10_000, 4.0, "normal", 2, seed) for seed in (2, 1))
+    assert rows[0]["again"] == f"{100 * again.covered[1]:.1f}"
+    assert again.errors != other.errors

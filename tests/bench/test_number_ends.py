@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from bench.estimators.numbers.number_ends import SHAPES, line_of, numbers_at_an_end, piecewise_error
+from bench.estimators.numbers.number_ends import SHAPES, numbers_at_an_end, piecewise_error, row_of
 
 
 @pytest.mark.all
 def test_the_unbiased_mean_is_closer_where_numbers_are_at_an_end():
     """Of 5 runs; their mean biases differ by a factor of 30 in 25."""
-    cells = line_of(SHAPES[0], 1.0, 100_000, 5).split(" | ")
-    value, bias, unbiased = (float(cells[place]) for place in (4, 5, 6))
+    row = row_of(SHAPES[0], 1.0, 100_000, 5)
+    value, bias, unbiased = (float(row[name]) for name in ("`value`", "its bias", "`unbiased`"))
     assert bias == value > 0.004
     assert unbiased < value
 

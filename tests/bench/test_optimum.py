@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bench.comparison.parts.estimation.krr_optimum import bound, distance, optimum, shortfall
-from bench.comparison.parts.estimation.likelihood import simulate
+from bench.comparison.estimation import simulate
+from bench.comparison.krr_optimum import bound, distance, optimum, shortfall
 from deniable.estimators.frequency.krr import inv_n, mle
 from deniable.estimators.mechanisms.krr import KRR
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bench.poisoning import forgeries, poisoning
-from bench.poisoning.poisoning import RAPPOR_MECHANISM, krr_row, rappor_row, table
+from bench.poisoning.poisoning import RAPPOR_MECHANISM, krr_row, rappor_row
+from bench.sections import FOLDER, rows_of, table
 from tests.support.paths import REPOSITORY
 
 DOCUMENT = REPOSITORY / "docs" / "poisoning.md"
@@ -36,13 +37,13 @@ def test_careful_forgeries_have_honest_popcounts():
 
 
 def test_document_contains_the_measured_table():
-    measured = (poisoning.RESULTS / "poisoning.md").read_text(encoding="utf-8").split("\n\n")[1]
-    assert measured.strip() in DOCUMENT.read_text(encoding="utf-8")
+    _, _, *rows = table(rows_of(FOLDER / "poisoning.md", "poisoning")).splitlines()
+    assert "\n".join(rows) in DOCUMENT.read_text(encoding="utf-8")
 
 
 def test_table_omits_what_does_not_apply():
-    row = krr_row(np.random.default_rng(4), "target", 0.1, windows=20)
-    line = table([row]).splitlines()[-1]
-    assert line.startswith("| k-RR | target | 10% | +39.60 % | +39.")
-    assert "|  |  | " in line
-    assert line.endswith(" | 100% |")
+    row = list(krr_row(np.random.default_rng(4), "target", 0.1, windows=20).shown().values())
+    assert row[:4] == ["k-RR", "target", "10%", "+39.60 %"]
+    assert str(row[4]).startswith("+39.")
+    assert row[6:8] == ["", ""]
+    assert row[-1] == "100%"

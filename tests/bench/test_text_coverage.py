@@ -1,6 +1,4 @@
-"""The simulated coverage of texts counts what intervals hold over windows, and its table shows it."""
-
-from dataclasses import replace
+"""The simulated coverage of texts counts what intervals hold over windows, and its rows show it."""
 
 import numpy as np
 import pytest
@@ -20,21 +18,17 @@ from bench.estimators.populations import (
     texts_of,
 )
 from bench.estimators.text_coverage import (
-    BLOOM,
-    COVERING,
     HASHED,
-    ONE_KEY,
-    ONE_KEY_REPORTS,
+    REPORTS,
     UNLISTED,
     TextCell,
-    all_cells,
     bloom_cell,
     covering_cell,
+    hashed,
     hashed_cell,
     one_key_cell,
-    stored_cells,
+    section_of,
     text_cell,
-    text_table,
 )
 from deniable.estimators.decoding.design import bloom_design
 from deniable.estimators.decoding.hashed.decode import decode_hashed
@@ -124,23 +118,12 @@ def test_candidates_with_covered_bits_are_flagged():
     assert cell.covered > 0.9
 
 
-def test_each_cell_has_its_name():
-    cells = all_cells(1)
-    one_key = len(ONE_KEY) * len(ONE_KEY_REPORTS) * len(UNLISTED)
-    assert len(cells) == len(HASHED) * 9 + one_key + len(BLOOM) + len(COVERING)
-    assert "rappor, 8 cohorts, 5,000,000,000 reports, 10 unlisted" in cells
-    assert cells["local-hash, epsilon 4, 10,000 reports, 0 unlisted"]().windows == 1
-
-
-@pytest.mark.slow
-def test_a_cell_replaces_its_older_one(tmp_path):
-    first = TextCell("local-hash, epsilon 2", 10_000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0)
-    other = TextCell("local-hash, epsilon 1", 10_000, 0.0, 0, 2, 0.94, 0.9, 0.6, 0.0, 1.0)
-    stored_cells(tmp_path, first)
-    stored_cells(tmp_path, other)
-    newer = replace(first, windows=9)
-    assert stored_cells(tmp_path, newer) == [other, newer]
-    assert (tmp_path / "text_coverage.md").read_text() == text_table([other, newer])
+@pytest.mark.all
+def test_kind_has_a_row_for_each_cell():
+    rows = hashed("local-hash", 1).rows
+    assert len(rows) == 3 * len(REPORTS) * len(UNLISTED)
+    assert {row["windows"] for row in rows} == {1}
+    assert {str(row["mechanism"]).partition(",")[0] for row in rows} == {"local-hash"}
 
 
 @pytest.mark.slow
@@ -167,19 +150,29 @@ def test_cells_of_both_kinds_are_estimated():
         assert cell.least <= cell.first_percent <= 1
 
 
-def test_table_has_a_summary_of_each_mechanism():
+def test_section_has_what_all_cells_cover():
     cells = [
         TextCell("local-hash, epsilon 1", 1000, 0.2, 30, 2, 0.96, 0.9, 0.5, 0.0, 1.0),
-        TextCell("local-hash, epsilon 2", 1000, 0.0, 0, 20, 0.94, 0.9, 0.6, 0.0, 1.0, 0.75),
+        TextCell("local-hash, epsilon 2", 1000, 0.0, 0, 20, 0.92, 0.9, 0.6, 0.0, 1.0, 0.75),
     ]
-    lines = text_table(cells).splitlines()
-    assert (
-        lines[2] == "| local-hash, epsilon 1 | 1,000 | 20 % in 30 | 2 | 96.0 | 90.0 | 50.0 | 0.0 |  | 100.0 |"
+    found = section_of(cells, functions_stay=True)
+    first, second = (list(row.values()) for row in found.rows)
+    assert first == [
+        "local-hash, epsilon 1",
+        1000,
+        "20 % in 30",
+        2,
+        "96.0",
+        "90.0",
+        "50.0",
+        "0.0",
+        "",
+        "100.0",
+    ]
+    assert second[2] == "none"
+    assert second[-2:] == ["75.0", "100.0"]
+    assert found.below == (
+        "Covered 94.0 %, least cell 92.0 %, least candidate 50.0 %, of cells with 20 windows 60.0 %."
     )
-    assert (
-        lines[3] == "| local-hash, epsilon 2 | 1,000 | none | 20 | 94.0 | 90.0 | 60.0 | 0.0 | 75.0 | 100.0 |"
-    )
-    assert lines[-1] == (
-        "All of local-hash: covered 95.0 %, least cell 94.0 %,"
-        " least candidate 50.0 %, of cells with 20 windows 60.0 %.  "
-    )
+    assert found.missed == ["a cell is covered below 93 %", "a candidate is covered below 80 %"]
+    assert section_of(cells[:1], functions_stay=False).missed == []

@@ -28,8 +28,9 @@ def test_most_of_the_top_strings_are_found_at_epsilon_4(epsilon, searches, least
 
 
 @pytest.mark.nightly
-def test_table_has_a_line_for_each_epsilon(monkeypatch, tmp_path):
-    monkeypatch.setattr(top_strings, "EPSILONS", (6.0,))
-    lines = top_strings.table(1).splitlines()
-    assert lines[2].startswith("| 6 | ")
-    assert lines[4].startswith("1 searches each; largest memory")
+def test_too_few_finds_are_missed(monkeypatch):
+    monkeypatch.setattr(top_strings, "EPSILONS", (1.0,))
+    monkeypatch.setattr(top_strings, "GOALS", {1.0: 20})
+    found = top_strings.top_strings(1)
+    assert found.rows[0]["epsilon"] == 1
+    assert found.missed[0].endswith("of the top 32 at epsilon 1.0, of 20 asked")

@@ -58,7 +58,7 @@ class Report:
 
     Parameters
     ----------
-    file : JSON; the table is in the file of the same name with `.md`.
+    file : JSON, a run a line; the table is in the file of the same name with `.md`.
     """
 
     def __init__(self, file: Path) -> None:
@@ -78,7 +78,8 @@ class Report:
         self.rows = [row for row in self.rows if not same.items() <= row.items()]
         self.rows.append(row)
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+        lines = ",\n".join(map(json.dumps, self.rows))
+        self.file.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         self.file.with_suffix(".md").write_text(table(self.rows), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
 """What grows with a deployment: partitions, collections, ids of packs, and windows that come and go.
 
-May import `deployments`, `results` and `throughput`. Begin with `partitions`.
+May import `deployments`, `throughput` and `worker`. Begin with `partitions`.
 """

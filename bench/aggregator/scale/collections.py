@@ -1,23 +1,26 @@
-"""One worker and many collections: start, and what counting and estimating all of them costs.
+"""One worker and many collections: start, and what counting and estimating all of them costs."""
 
-python -m bench.aggregator.scale.collections
-"""
-
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-import click
 from kafka import KafkaProducer
 
 from bench.aggregator.deployments import configure, payload_of, send
-from bench.aggregator.results import ResultRow, keep
 from bench.aggregator.scale.partitions import OWNED
-from bench.aggregator.throughput import cpu_seconds, longest_delay, memory_mib, metrics_of, value_of
+from bench.aggregator.worker import (
+    cpu_seconds,
+    longest_delay,
+    mean_seconds,
+    memory_mib,
+    metrics_of,
+    started,
+    value_of,
+)
+from bench.sections import ResultRow, Section
 from deniable.config.file import Configuration
 from deniable.deploy.broker.broker import Broker
-from deniable.deploy.broker.child_processes import Child, spawn, stop
+from deniable.deploy.broker.child_processes import Child
 
 COLLECTIONS = (10, 100, 1000)
 ENTRY = (
@@ -44,40 +47,31 @@ def load(configuration: Configuration, worker: Child) -> float:
 def measure(folder: Path, servers: str, collections: int) -> ResultRow:
     """Start a worker and load it."""
     configuration = configure(folder, servers, f"bench-{collections}-", collections, ENTRY)
-    log = folder / f"{collections}.log"
-    command = [sys.executable, "-m", "deniable", "aggregate", "--config", str(configuration.path)]
-    began = time.monotonic()
-    worker = spawn([*command, "--web-port", "0"], log)
-    try:
-        partitions = configuration.kafka.partitions
+    log, partitions, began = folder / f"{collections}.log", configuration.kafka.partitions, time.monotonic()
+    with started(configuration, log) as worker:
         start = next(moment for moment, page in metrics_of(log) if len(OWNED.findall(page)) == partitions)
         cores = load(configuration, worker)
         _, page = next(metrics_of(log))
         memory = memory_mib(worker, "VmHWM")
-    finally:
-        stop([worker])
-    estimates = value_of(page, "deniable_estimate_seconds_count")
     return {
         "collections": collections,
         "until all is counted, s": round(start - began, 1),
         "packs/s": collections,
         "cores": round(cores, 2),
-        "estimates/s": round(estimates / LOAD_SECONDS, 1),
-        "an estimate, ms": round(1000 * value_of(page, "deniable_estimate_seconds_sum") / estimates, 2),
+        "estimates/s": round(value_of(page, "deniable_estimate_seconds_count") / LOAD_SECONDS, 1),
+        "an estimate, ms": round(1000 * mean_seconds(page, "estimate"), 2),
         "worker at most, MiB": round(memory),
         "loop delay up to, s": longest_delay(page),
     }
 
 
-@click.command()
-def main() -> None:
-    """Measure each number of collections and write the table."""
+def collections() -> Section:
+    """Measure each number of collections on a broker of its own."""
     found: list[ResultRow] = []
-    for collections in COLLECTIONS:
+    for number in COLLECTIONS:
         with tempfile.TemporaryDirectory() as name, Broker() as broker:
-            found.append(measure(Path(name), broker.bootstrap_servers, collections))
-    keep("collections", found)
+            found.append(measure(Path(name), broker.bootstrap_servers, number))
+    return Section("One worker, windows of 10 s, a pack a second to each collection.", found)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"collections": collections}

@@ -1,7 +1,4 @@
-"""Time to open a large ledger, and memory of a million pack ids.
-
-python -m bench.aggregator.scale.opening
-"""
+"""Time to open a large ledger, and memory of a million pack ids."""
 
 import asyncio
 import os
@@ -15,7 +12,7 @@ import click
 import numpy as np
 
 from bench.aggregator.deployments import RAPPOR_128, configure
-from bench.aggregator.results import ResultRow, keep
+from bench.sections import ResultRow, Section
 from deniable.aggregator.deployment import Deployment
 from deniable.aggregator.ledger import row_keys, row_values
 from deniable.aggregator.ledger.pack_ids import MERGED_ROWS, PackIds
@@ -108,10 +105,9 @@ def ids_cost(added: int) -> ResultRow:
     }
 
 
-@click.command()
-def main() -> None:
-    """Measure and write both tables."""
-    opened: list[ResultRow] = []
+def opening() -> Section:
+    """Open ledgers with more and more ids, and one with the tombstones of a day."""
+    rows: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for ids, expired in ((0, EXPIRED_ROWS), *((ids, 0) for ids in STORED_IDS)):
             configuration = configure(
@@ -119,10 +115,13 @@ def main() -> None:
             )
             seconds, cpu = asyncio.run(opening_seconds(deployment_of(configuration), ids, expired))
             times = {"seconds": round(seconds, 2), "CPU seconds": round(cpu, 2)}
-            opened.append({"ids": ids, "tombstones": expired, **times})
-    keep("opening", opened)
-    keep("ids", [ids_cost(added) for added in ADDED_IDS])
+            rows.append({"ids": ids, "tombstones": expired, **times})
+    return Section("Opening a ledger of 10,000 rows of 128 counters each.", rows)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {
+    "opening": opening,
+    "ids": lambda: Section(
+        "Ids of packs, added one by one to one window.", [ids_cost(added) for added in ADDED_IDS]
+    ),
+}

@@ -1,10 +1,6 @@
-"""Four workers and many partitions: start, checkpoints, and the partitions of a worker that dies.
-
-python -m bench.aggregator.scale.partitions
-"""
+"""Four workers and many partitions: start, checkpoints, and the partitions of a worker that dies."""
 
 import re
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,15 +9,15 @@ import click
 from kafka import KafkaProducer
 
 from bench.aggregator.deployments import configure, payload_of, send
-from bench.aggregator.results import ResultRow, keep
-from bench.aggregator.throughput import KRR, cpu_seconds, memory_mib, metrics_page, value_of
+from bench.aggregator.throughput import KRR
+from bench.aggregator.worker import WAIT_SECONDS, cpu_seconds, memory_mib, metrics_page, start, value_of
+from bench.sections import ResultRow, Section
 from deniable.config.file import Configuration
 from deniable.deploy.broker.broker import Broker
-from deniable.deploy.broker.child_processes import Child, spawn, stop
+from deniable.deploy.broker.child_processes import Child, stop
 
 PARTITIONS = (4, 100, 400, 1000)
 WORKERS = 4
-WAIT_SECONDS = 300.0
 #: Each partition gets a pack a second.
 LOAD_SECONDS = 30
 REPORTS = 100
@@ -40,9 +36,8 @@ class WorkerGroup:
 
     def __init__(self, configuration: Configuration, folder: Path) -> None:
         self._partitions = configuration.kafka.partitions
-        command = [sys.executable, "-m", "deniable", "aggregate", "--config", str(configuration.path)]
         self._logs = [folder / f"{self._partitions}-{number}.log" for number in range(WORKERS)]
-        self.workers: list[Child] = [spawn([*command, "--web-port", "0"], log) for log in self._logs]
+        self.workers: list[Child] = [start(configuration, log) for log in self._logs]
 
     def pages(self) -> list[str]:
         """Return the metrics of all workers that serve them."""
@@ -137,15 +132,13 @@ def measure(folder: Path, servers: str, partitions: int) -> ResultRow:
     }
 
 
-@click.command()
-def main() -> None:
-    """Measure each number of partitions and write the table."""
+def partitions() -> Section:
+    """Measure each number of partitions on a broker of its own."""
     found: list[ResultRow] = []
-    for partitions in PARTITIONS:
+    for number in PARTITIONS:
         with tempfile.TemporaryDirectory() as name, Broker() as broker:
-            found.append(measure(Path(name), broker.bootstrap_servers, partitions))
-    keep("partitions", found)
+            found.append(measure(Path(name), broker.bootstrap_servers, number))
+    return Section("Four workers, a pack a second to each partition.", found)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"partitions": partitions}

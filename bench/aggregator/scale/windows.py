@@ -1,30 +1,25 @@
-"""Whether memory stays flat as windows open and expire, and by what `state` grows.
-
-    python -m bench.aggregator.scale.windows
-
-A hundred collections with windows of one second, kept for a minute, with one pack each. `state` is compacted
-continuously, and keeps deletions for a day, as `topics check` requires.
-"""
+"""Whether memory stays flat as windows open and expire, and by what `state` grows."""
 
 import asyncio
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-import click
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from bench.aggregator.deployments import bytes_on_disk, configure, payload_of, send
-from bench.aggregator.results import ResultRow, keep
-from bench.aggregator.throughput import memory_mib
+from bench.aggregator.worker import memory_mib, started
+from bench.sections import ResultRow, Section
 from deniable.cluster.reading.partition_reader import read_rows
 from deniable.config.file import Configuration
 from deniable.deploy.broker.broker import Broker
-from deniable.deploy.broker.child_processes import Child, spawn, stop
+from deniable.deploy.broker.child_processes import Child
 
+ABOUT = """\
+100 collections, windows of a second that are kept for a minute, with one pack each. `state` is compacted
+continuously, and keeps deletions for a day, as `topics check` requires."""
 COLLECTIONS = 100
 ENTRY = (
     "  - {{name: c{number}, mechanism: k-rr, size: 100, other: false, epsilon: 2.0, window_seconds: 1,\n"
@@ -80,29 +75,25 @@ def sample(configuration: Configuration, sender: Sender, worker: Child) -> Resul
     }
 
 
-@click.command()
-def main() -> None:
-    """Follow a worker through about 48,000 windows, and write the table."""
+def windows() -> Section:
+    """Follow a worker through about 48,000 windows."""
     found: list[ResultRow] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         configuration = configure(Path(name), broker.bootstrap_servers, "bench-", COLLECTIONS, ENTRY)
         with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
             for topic in (configuration.topics.state, configuration.topics.counts):
                 admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=COMPACTED)])
-        file = str(configuration.path)
-        command = [sys.executable, "-m", "deniable", "aggregate", "--config", file, "--web-port", "0"]
-        worker, sender = spawn(command, Path(name, "worker.log")), Sender(configuration)
-        try:
-            sender.start()
-            for _ in range(SECONDS // SAMPLE_SECONDS):
-                time.sleep(SAMPLE_SECONDS)
-                found.append(sample(configuration, sender, worker))
-        finally:
-            sender.stopped.set()
-            sender.join()
-            stop([worker])
-    keep("windows", found)
+        sender = Sender(configuration)
+        with started(configuration, Path(name, "worker.log")) as worker:
+            try:
+                sender.start()
+                for _ in range(SECONDS // SAMPLE_SECONDS):
+                    time.sleep(SAMPLE_SECONDS)
+                    found.append(sample(configuration, sender, worker))
+            finally:
+                sender.stopped.set()
+                sender.join()
+    return Section(ABOUT, found)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"windows": windows}

@@ -1,5 +1,4 @@
-"""Programs of child processes: `serve` runs jobs, `ours` and `peers` hold a module for each library, `events`
-theirs and ours for one event a call.
+"""Programs of child processes: `serve` runs jobs, `ours` and `peers` hold a module for each library.
 
-May import `timing`, as may `ours`. Begin with `serve`.
+May import no sibling. Begin with `serve`.
 """

@@ -5,14 +5,16 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from tempfile import TemporaryFile
 from threading import Timer
 from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
 
-ROOT = Path(__file__).parents[3]
+from bench.comparison.timing.peer_environment import PYTHON, install
+from bench.sections import ROOT
+
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
@@ -38,15 +40,16 @@ class Contestant:
 
     Parameters
     ----------
-    runner : dotted name of a module within `runners`, such as `peers.numpy_runner`.
-    python : interpreter of the environment that has the library.
+    runner : dotted name of a module within `runners`, such as `peers.scipy_runner`; of `peers` in their
+        environment.
 
     A library that cannot be loaded, or does not answer in 15 minutes, fails at every job.
     """
 
-    def __init__(self, runner: str, python: str = sys.executable) -> None:
+    def __init__(self, runner: str) -> None:
         self.runner = runner
         self._log = TemporaryFile("w+")  # noqa: SIM115 - closed by `close`
+        python = PYTHON if runner.startswith("peers.") else sys.executable
         command = [python, "-m", "bench.comparison.runners.serve", runner]
         self._child = subprocess.Popen(
             command,
@@ -116,3 +119,11 @@ class Contestant:
             raise ContestantError(f"{self.runner}: {last or 'its process ended'}")
         answer: dict[str, object] = json.loads(line)
         return answer
+
+
+@contextmanager
+def opened(*runners: str) -> Iterator[list[Contestant]]:
+    """Start a contestant for each runner, after the peers' environment is complete; end all."""
+    install()
+    with ExitStack() as stack:
+        yield [stack.enter_context(Contestant(runner)) for runner in runners]

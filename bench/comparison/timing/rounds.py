@@ -2,64 +2,54 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import median
 from typing import TypeVar
 
 import click
 
-from bench.comparison.timing.contestant import Contestant, ContestantError
+from bench.comparison.timing.contestant import Contestant, ContestantError, Timing
 
-FIRST_COUNT = 256
+ROUNDS = 5
+#: Processor time of a round, and of all rounds of a job that takes longer than one.
+ROUND_SECONDS, ALL_SECONDS = 0.3, 5.0
+MOST_COUNT = 4_000_000
 Name = TypeVar("Name", bound=Hashable)
 Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How thoroughly everything is measured.
-
-    Parameters
-    ----------
-    quick : True for smaller sizes, to measure all goals within three minutes.
-    rounds : number of rounds; the median counts.
-    seconds : target processor time of a round.
-    most_count : largest number of repetitions of a job in a round.
-    """
-
-    quick: bool
-    rounds: int
-    seconds: float
-    most_count: int = 4_000_000
-
-
-QUICK = Scale(quick=True, rounds=3, seconds=0.04, most_count=1_000_000)
-FULL = Scale(quick=False, rounds=9, seconds=0.5)
-
-
-@dataclass(frozen=True)
 class Job:
-    """A job of a contestant; `says` is how it differs from ours, `called` its name in the results."""
+    """A job of a contestant; `says` is how it differs from ours."""
 
     contestant: Contestant
     name: str
     parameters: Mapping[str, object]
     says: str = ""
-    called: str = ""
 
 
 @dataclass(frozen=True)
-class Rate:
-    """Repetitions of a job per second of processor time: median, least and most of the rounds.
-
-    `failed` is the reason of a failure; the rates are 0 then.
-    """
+class Timed:
+    """Times of a job, of one repetition, round by round; none if it failed, with the reason."""
 
     job: Job
-    median: float = 0.0
-    least: float = 0.0
-    most: float = 0.0
+    rounds: Sequence[Timing]
     failed: str = ""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time, median of the rounds."""
+        return median(each.cpu_seconds for each in self.rounds)
+
+    @property
+    def rates(self) -> tuple[float, float, float]:
+        """Repetitions per second of processor time: median, least and most of the rounds."""
+        found = [1 / each.cpu_seconds for each in self.rounds]
+        return median(found), min(found), max(found)
+
+    @property
+    def result(self) -> object:
+        """What the last round returned."""
+        return self.rounds[-1].result
 
 
 def in_turn(
@@ -83,39 +73,48 @@ def in_turn(
     return found, failed
 
 
-def rates(jobs: Sequence[Job], scale: Scale) -> list[Rate]:
-    """Measure the rate of each job, in interleaved rounds."""
-    tasks: dict[int, Callable[[], float]] = {}
-    failed: dict[int, str] = {}
-    for number, job in enumerate(jobs):
-        try:
-            tasks[number] = partial(_rate, job, _calibrated(job, scale))
-        except ContestantError as error:
-            failed[number] = str(error)
-    found, failed_later = in_turn(tasks, scale.rounds, (ContestantError,))
-    failed |= failed_later
-    return [
-        Rate(job, failed=failed[number])
-        if number in failed
-        else Rate(job, median(found[number]), min(found[number]), max(found[number]))
-        for number, job in enumerate(jobs)
-    ]
+def timed(jobs: Sequence[Job]) -> list[Timed]:
+    """Measure each job in interleaved rounds; one that takes seconds has fewer of them."""
+    found = [_first(job) for job in jobs]
+    for done in range(1, ROUNDS):
+        for place, (each, count) in enumerate(found):
+            if each.rounds and done * each.rounds[0].cpu_seconds * count < ALL_SECONDS:
+                found[place] = (_with_round(each, count), count)
+        click.echo(".", err=True, nl=False)
+    return [each for each, _ in found]
 
 
-def _rate(job: Job, count: int) -> float:
-    """Return the rate in one round; prepares first, because a contestant may have several jobs."""
+def _with_round(before: Timed, count: int) -> Timed:
+    try:
+        return Timed(before.job, [*before.rounds, _run(before.job, count)])
+    except ContestantError as error:
+        return Timed(before.job, [], str(error))
+
+
+def _first(job: Job) -> tuple[Timed, int]:
+    """Return the first round, after a warm-up that loads and compiles, and the repetitions that fill one."""
+    count = 1
+    try:
+        found = _run(job, count)
+        if found.cpu_seconds < ALL_SECONDS:
+            found = _again(job, count)
+        while count * found.cpu_seconds < ROUND_SECONDS / 2 and count < MOST_COUNT:
+            # By a factor of 8 at most, because very short times are unreliable.
+            growth = min(8.0, max(1.5, ROUND_SECONDS / max(count * found.cpu_seconds, 1e-6)))
+            count = min(MOST_COUNT, int(count * growth) + 1)
+            _run(job, count)
+            found = _again(job, count)
+    except ContestantError as error:
+        return Timed(job, [], str(error)), count
+    return Timed(job, [found]), count
+
+
+def _run(job: Job, count: int) -> Timing:
+    """Run one round, prepared before, because a contestant may have several jobs."""
     job.contestant.prepare(job.name, count, **job.parameters)
-    return count / job.contestant.run().cpu_seconds
+    return _again(job, count)
 
 
-def _calibrated(job: Job, scale: Scale) -> int:
-    """Return the number of repetitions that fills a round, after a warm-up that loads and compiles."""
-    count = FIRST_COUNT
-    while True:
-        job.contestant.prepare(job.name, count, **job.parameters)
-        job.contestant.run()
-        took = job.contestant.run().cpu_seconds
-        if took >= scale.seconds / 2 or count >= scale.most_count:
-            return count
-        # Grow by at most a factor of 8, because very short times are unreliable.
-        count = min(scale.most_count, int(count * min(8.0, max(1.5, scale.seconds / max(took, 1e-6)))))
+def _again(job: Job, count: int) -> Timing:
+    found = job.contestant.run()
+    return Timing(found.cpu_seconds / count, found.seconds / count, found.result)

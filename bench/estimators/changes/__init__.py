@@ -1,4 +1,4 @@
-"""Intervals for every look, and the change alert: coverage, false alarms, delay, and sizes of changes.
+"""Intervals for all values and every look, and the alert of changes: coverage, false alarms, delay.
 
-May import `populations`. Begin with `anytime`; `part_changes` begins changes inside a window.
+May import `populations`. Begin with `anytime`.
 """

@@ -1,4 +1,4 @@
-"""Conditional coverage of every kind of estimate: fixed clients, and only noise drawn anew, as one table.
+"""Conditional coverage of every kind of estimate: fixed clients, and only noise drawn anew.
 
 May import `coverage` and `populations`. Begin with `judging`.
 """

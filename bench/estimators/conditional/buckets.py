@@ -12,7 +12,7 @@ from bench.estimators.conditional.fixed_clients import VALUES, held, names
 from bench.estimators.conditional.judging import MOST_FALSE, MOST_MISSED, Judged, Measured, Run, Verdict
 from bench.estimators.conditional.measuring import estimated, window_of
 from bench.estimators.coverage import coverage, log_factorials
-from bench.estimators.populations import Counts, report_counts
+from bench.estimators.populations import Counts, report_counts, shown_bits
 from deniable.estimators.collection import Collection
 from deniable.estimators.frequency.intervals.acceptance import level_for_all
 from deniable.estimators.frequency.inversion import Inversion
@@ -82,15 +82,6 @@ def hot_run(mechanism: HotRappor, population: str, reports: int) -> Run:
         return estimated(collection, window, truth / reports, float(truth[-1] / reports))
 
     return run
-
-
-def shown_bits(rng: np.random.Generator, truth: Counts, reports: int, mechanism: HotRappor) -> Counts:
-    """Reports that show each bit, int64 (1, bits), when truth[b] clients set bit b, and none the others."""
-    held_bits = np.zeros(mechanism.width, np.int64)
-    held_bits[: len(truth)] = truth
-    ones: Counts = rng.binomial(held_bits, mechanism.q_star)
-    ones += rng.binomial(reports - held_bits, mechanism.p_star)
-    return ones[np.newaxis]
 
 
 def exact_share(channel: Inversion, reports: int) -> Judged:

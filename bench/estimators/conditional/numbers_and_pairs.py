@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from bench.estimators.conditional.buckets import shown_bits
 from bench.estimators.conditional.fixed_clients import PAIR_SHAPE, names, true_numbers, true_pairs
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import discoveries, intervals, scalar, shares, window_of
-from bench.estimators.populations import Counts
+from bench.estimators.populations import Counts, channel_counts, shown_bits
 from deniable.aggregator.estimation.window_estimate import estimate
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.arrays import FloatArray
@@ -33,7 +32,7 @@ def number_run(mechanism: SquareWave, population: str, reports: int) -> Run:
     lower, upper = (np.quantile(numbers, LEVELS, method=method) for method in ("lower", "higher"))
 
     def run(rng: np.random.Generator) -> dict[str, Measured]:
-        found = estimate(collection, window_of(matrix_counts(truth, mechanism, rng)))
+        found = estimate(collection, window_of(channel_counts(truth, mechanism, rng)))
         measured = shares(found, rows)
         measured["mean"] = (
             scalar(found.mean.low, found.mean.high, mean) if found.mean else scalar(None, None, 0)
@@ -44,13 +43,6 @@ def number_run(mechanism: SquareWave, population: str, reports: int) -> Run:
         return measured
 
     return run
-
-
-def matrix_counts(truth: Counts, mechanism: SquareWave | PairKRR, rng: np.random.Generator) -> Counts:
-    """Reports per cell or pair, int64 (width,), when truth[x] clients hold x."""
-    columns = mechanism.channel / mechanism.channel.sum(axis=0)
-    counts: Counts = rng.multinomial(truth.ravel(), columns.T).sum(axis=0, dtype=np.int64)
-    return counts
 
 
 def _quantile_ends(stated: tuple[QuantileEstimate, ...]) -> tuple[FloatArray, FloatArray]:
@@ -86,7 +78,7 @@ def pair_run(mechanism: PairKRR | OneHotPair, population: str, reports: int) -> 
 def _pair_window(truth: Counts, mechanism: PairKRR | OneHotPair, rng: np.random.Generator) -> WindowCounts:
     reports = int(truth.sum())
     if isinstance(mechanism, PairKRR):
-        return window_of(matrix_counts(truth, mechanism, rng))
+        return window_of(channel_counts(truth, mechanism, rng))
     return window_of(shown_bits(rng, truth.ravel(), reports, mechanism), np.array([reports]))
 
 

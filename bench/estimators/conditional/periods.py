@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.estimators.conditional.buckets import both_epsilons, shown_bits
+from bench.estimators.conditional.buckets import both_epsilons
 from bench.estimators.conditional.fixed_clients import VALUES, held, held_texts, names
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import discoveries, intervals, shares, window_of
 from bench.estimators.conditional.texts import hashed_drawing
-from bench.estimators.populations import Counts, bit_counts, report_counts
+from bench.estimators.populations import Counts, bit_counts, report_counts, shown_bits
 from deniable.aggregator.history.periods import Period
 from deniable.aggregator.history.rollup import roll_up
 from deniable.aggregator.history.window_reader import Joined

@@ -1,4 +1,4 @@
-"""The table as one picture: a row for each kind, a panel for each figure, a square for each cell."""
+"""The stored table as one picture: a row for each kind, a panel for each figure, a square for each cell."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +11,8 @@ from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from bench.estimators.conditional.judging import Verdict
 from bench.estimators.conditional.kinds import KINDS
-from bench.estimators.conditional.table import Cell
+from bench.estimators.conditional.table import FILE, Square, stored
 
 #: Columns of panels, and the figures in each.
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -41,7 +40,7 @@ class Grid(NamedTuple):
     reports: tuple[int, ...]
 
 
-def draw(cells: list[Cell], path: Path) -> None:
+def draw(cells: list[Square], path: Path) -> None:
     """Draw the cells of those kinds that have some."""
     kinds = [kind for kind in KINDS if any(cell.kind == kind for cell in cells)]
     grid = Grid(*(tuple(sorted({getattr(cell, name) for cell in cells})) for name in ("epsilon", "reports")))
@@ -67,7 +66,7 @@ def draw(cells: list[Cell], path: Path) -> None:
         figure.savefig(path, dpi=130, metadata={"Software": None})
 
 
-def _panel(panel: Axes, cells: list[Cell], grid: Grid, *, labels_x: bool, labels_y: bool) -> None:
+def _panel(panel: Axes, cells: list[Square], grid: Grid, *, labels_x: bool, labels_y: bool) -> None:
     """Draw a square for each cell; of two figures the one that is worse."""
     panel.set_xlim(0, len(grid.epsilons))
     panel.set_ylim(len(grid.reports), 0)
@@ -80,21 +79,20 @@ def _panel(panel: Axes, cells: list[Cell], grid: Grid, *, labels_x: bool, labels
         spine.set_visible(False)
     if not cells and not (labels_x or labels_y):
         panel.set_axis_off()
-    order = [Verdict.WIDE, Verdict.HELD, Verdict.FAILED]
-    for cell in sorted(cells, key=lambda one: (order.index(one.judged.verdict), one.judged.worst)):
+    for cell in sorted(cells, key=lambda one: (one.is_failed, one.held is not None, -(one.held or 0))):
         _square(panel, cell, (grid.epsilons.index(cell.epsilon), grid.reports.index(cell.reports)))
 
 
-def _square(panel: Axes, cell: Cell, place: tuple[int, int]) -> None:
-    wide = cell.judged.verdict == Verdict.WIDE
-    colour = "white" if wide else COLOURS(NORM(100 * (1 - cell.judged.worst)))
+def _square(panel: Axes, cell: Square, place: tuple[int, int]) -> None:
+    wide = cell.held is None
+    colour = "white" if cell.held is None else COLOURS(NORM(cell.held))
     panel.add_patch(
         Rectangle(
             place, 1, 1, facecolor=colour, edgecolor="#999999" if wide else GREY, linewidth=0.4,
             hatch="//////" if wide else None,
         )
     )  # fmt: skip
-    if cell.judged.verdict == Verdict.FAILED:
+    if cell.is_failed:
         panel.plot(place[0] + 0.5, place[1] + 0.5, "x", color=INK, markersize=4, markeredgewidth=1.1)
 
 
@@ -125,3 +123,8 @@ def _legend(figure: Figure, height: float) -> None:
         handles=[says_nothing, failed], loc="lower right", bbox_to_anchor=(1 - RIGHT / WIDTH, 0.3 / height),
         ncols=2, frameon=False,
     )  # fmt: skip
+
+
+def main() -> None:
+    """Draw what is stored."""
+    draw(stored(), FILE.with_suffix(".png"))

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from bench.estimators.conditional.buckets import bit_probabilities, shown_bits
+from bench.estimators.conditional.buckets import bit_probabilities
 from bench.estimators.conditional.fixed_clients import EVEN, ONE, SKEWED, held, names
 from bench.estimators.conditional.judging import Measured, Run
 from bench.estimators.conditional.measuring import scalar, window_of
-from bench.estimators.populations import Counts, report_counts
+from bench.estimators.populations import Counts, report_counts, shown_bits
 from deniable.aggregator.estimation.window_estimate import VALUES_PER_RECORD, estimate, record_of
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.estimators.collection import Collection

@@ -1,112 +1,109 @@
-"""The table of all cells as Markdown, and its file of figures."""
+"""The table of all cells, a section for each kind, and its squares as they were stored."""
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bench.estimators.conditional.judging import Judged, Verdict
 from bench.estimators.conditional.kinds import EPSILONS, KINDS, REPORTS
+from bench.sections import FOLDER, ResultRow, Section, number, percent, read, rows_of
 
-#: Figures with a limit of 5 %, which are no coverage of a fixed value.
-RATES = ("discoveries", "discoveries in margins", "all at once")
-HEADING = """Percent. Clients are fixed, and only noise is drawn anew; the rule is in
+RUNS = 60
+FILE = FOLDER / "conditional_coverage.md"
+#: Of the noise of the first cell, and how far apart those of cells are.
+SEED, SEEDS_APART = 1_000_000, 100
+ABOUT = """\
+Percent, by epsilon. Clients are fixed, and only noise is drawn anew; the rule is in
 `bench/estimators/conditional/judging.py`.
 
 - Intervals: runs that hold the worst fixed value of all populations, and the mean over all values.
 - `discoveries`: 100 minus the false share. `all at once`: runs in which intervals for all values hold all.
 - In brackets: the limit, 93 % for a fixed value and 95 % for these two, is not kept. `-`: most intervals are
-  the whole range, or none is stated; `nothing` is the share of those in all cells of the line.
-"""
+  the whole range, or none is stated; `nothing` is the share of those in all cells of the line."""
+
+#: What was judged of a kind, by figure, number of reports and epsilon.
+Cells = Mapping[tuple[str, int, float], Judged]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One figure of one cell."""
+class Square:
+    """One figure of one cell as stored: percent held by the worst value, or None where nothing is said."""
 
     kind: str
     figure: str
     epsilon: float
     reports: int
-    judged: Judged
-
-    @property
-    def shown(self) -> str:
-        """Percent held by the worst value, in brackets where it failed; a dash where nothing is said."""
-        if self.judged.verdict == Verdict.WIDE:
-            return "-"
-        percent = f"{100 * (1 - self.judged.worst):.1f}"
-        return f"[{percent}]" if self.judged.verdict == Verdict.FAILED else percent
+    held: float | None
+    is_failed: bool
 
 
-def cells_of(kind: str, epsilon: float, reports: int, found: Mapping[str, Judged]) -> list[Cell]:
-    """Name the figures of a cell."""
-    return [Cell(kind, figure, epsilon, reports, judged) for figure, judged in found.items()]
+def simulated(kind: str, runs: int) -> Cells:
+    """Judge all cells of a kind; their noise is the same each time."""
+    return {
+        (figure, reports, epsilon): judged
+        for place, (epsilon, reports) in enumerate(product(EPSILONS, REPORTS))
+        for figure, judged in KINDS[kind].judged(epsilon, reports, runs, SEED + SEEDS_APART * place).items()
+    }
 
 
-def lines_of(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
-    """Group cells by kind and figure, in the order of kinds."""
-    lines: dict[tuple[str, str], list[Cell]] = {}
-    for cell in sorted(cells, key=lambda one: list(KINDS).index(one.kind)):
-        lines.setdefault((cell.kind, cell.figure), []).append(cell)
-    return lines
-
-
-def table(cells: list[Cell]) -> str:
-    """Markdown: a line for each kind, figure and number of reports, and then what failed."""
-    epsilons = [epsilon for epsilon in EPSILONS if any(cell.epsilon == epsilon for cell in cells)]
-    columns = " | ".join(f"{epsilon:g}" for epsilon in epsilons)
-    lines = [HEADING, f"| kind | figure | N | {columns} | mean | nothing |"]
-    lines.append("|---|---|---:|" + "---:|" * (len(epsilons) + 2))
-    for (kind, figure), ones in lines_of(cells).items():
-        for reports in REPORTS:
-            row = {cell.epsilon: cell for cell in ones if cell.reports == reports}
-            if row:
-                shown = " | ".join(row[epsilon].shown if epsilon in row else "" for epsilon in epsilons)
-                lines.append(f"| {kind} | {figure} | {reports:,} | {shown} | {_means(list(row.values()))} |")
-    return "\n".join([*lines, "", *verdicts(cells), ""])
-
-
-def _means(cells: list[Cell]) -> str:
-    mean, wide = (np.mean([getattr(cell.judged, name) for cell in cells]) for name in ("mean", "wide"))
-    return f"{100 * (1 - mean):.1f} | {100 * wide:.0f}"
-
-
-def verdicts(cells: list[Cell]) -> list[str]:
-    """One sentence on all, and a line for each cell that failed."""
-    failed = [cell for cell in cells if cell.judged.verdict == Verdict.FAILED]
-    wide = sum(cell.judged.verdict == Verdict.WIDE for cell in cells)
-    lines = [
-        f"{len(cells) - len(failed) - wide:,} of {len(cells):,} figures are held, {wide:,} say nothing,"
-        f" and {len(failed):,} failed{':' if failed else '.'}"
+def section_of(cells: Cells, about: str = ABOUT) -> Section:
+    """A line for each figure and number of reports, and then what failed."""
+    figures = dict.fromkeys(figure for figure, _, _ in cells)
+    sizes = sorted({reports for _, reports, _ in cells})
+    rows = [_row(figure, size, cells) for figure, size in product(figures, sizes)]
+    failed = {cell: one for cell, one in cells.items() if one.verdict == Verdict.FAILED}
+    wide = sum(one.verdict == Verdict.WIDE for one in cells.values())
+    held = len(cells) - len(failed) - wide
+    below = f"{held:,} of {len(cells):,} figures are held, {wide:,} say nothing, and {len(failed):,} failed."
+    missed = [
+        f"{figure}, epsilon {epsilon:g}, {reports:,} reports: {percent(1 - one.worst)} % ({one.population})"
+        for (figure, reports, epsilon), one in failed.items()
     ]
-    for cell in failed:
-        worst = f"{100 * (1 - cell.judged.worst):.1f} % ({cell.judged.population})"
-        lines.append(
-            f"- {cell.kind}, {cell.figure}, epsilon {cell.epsilon:g}, {cell.reports:,} reports: {worst}"
-        )
-    return lines
+    return Section(about, rows, below, missed)
 
 
-def read_cells(path: Path) -> list[Cell]:
-    """Read stored cells; none if there is no file."""
-    if not path.exists():
-        return []
-    return [_cell(*json.loads(line)) for line in path.read_text().splitlines()]
+def _row(figure: str, reports: int, cells: Cells) -> ResultRow:
+    found = {epsilon: cells.get((figure, reports, epsilon)) for epsilon in EPSILONS}
+    judged = [each for each in found.values() if each]
+    mean, wide = (np.mean([getattr(each, name) for each in judged]) for name in ("mean", "wide"))
+    shown = {f"{epsilon:g}": _shown(each) if each else "" for epsilon, each in found.items()}
+    return {"figure": figure, "N": reports, **shown, "mean": percent(1 - mean), "nothing": percent(wide, 0)}
 
 
-def _cell(kind: str, figure: str, epsilon: float, reports: int, judged: dict[str, Any]) -> Cell:
-    return Cell(kind, figure, epsilon, reports, Judged(**judged | {"verdict": Verdict(judged["verdict"])}))
+def _shown(judged: Judged) -> str:
+    """Percent held by the worst value, in brackets where it failed; a dash where nothing is said."""
+    if judged.verdict == Verdict.WIDE:
+        return "-"
+    held = percent(1 - judged.worst)
+    return f"[{held}]" if judged.verdict == Verdict.FAILED else held
 
 
-def write_cells(path: Path, cells: list[Cell]) -> None:
-    """Store cells, one JSON array a line: kind, figure, epsilon, reports, and what was judged."""
-    lines = [
-        json.dumps([cell.kind, cell.figure, cell.epsilon, cell.reports, asdict(cell.judged)])
-        for ones in lines_of(cells).values()
-        for cell in ones
+def stored(file: Path = FILE) -> list[Square]:
+    """Return all squares of a file, in the order of kinds."""
+    kinds = read(file)[1]
+    return [
+        square
+        for kind in KINDS
+        if kind in kinds
+        for row in rows_of(file, kind)
+        for square in _squares(kind, row)
     ]
-    path.write_text("\n".join(lines) + "\n")
+
+
+def _squares(kind: str, row: Mapping[str, str]) -> Iterable[Square]:
+    for epsilon in EPSILONS:
+        if cell := row[f"{epsilon:g}"]:
+            held = None if cell == "-" else float(cell.strip("[]"))
+            yield Square(kind, row["figure"], epsilon, int(number(row["N"])), held, cell.startswith("["))
+
+
+def conditional(kind: str, runs: int = RUNS) -> Section:
+    """Judge a kind."""
+    return section_of(simulated(kind, runs), ABOUT if kind == next(iter(KINDS)) else "Percent, as above.")
+
+
+CASES = {kind: partial(conditional, kind) for kind in KINDS}

@@ -1,7 +1,5 @@
 """The prefix tree beside the published method for unknown strings: pairs of n-grams and cliques.
 
-    python -m bench.estimators.growth.ngrams
-
 Each client of the n-gram method reports two n-grams of its string and, to test what they suggest, the
 string, with a third of epsilon each. An edge joins two n-grams of different places, frequent together;
 cliques with an n-gram at each place are the candidates. Here each part is reported by the best mechanism of
@@ -13,16 +11,15 @@ Source: Fanti, Pihur, Erlingsson, "Building a RAPPOR with the unknown" (PoPETs 2
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
+from typing import NamedTuple
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.estimators.growth.prefix_reports import tree_counts
 from bench.estimators.populations import zipf_shares
+from bench.sections import ResultRow, Section
 from deniable.estimators.decoding.hashed.decode import decode_hashed
 from deniable.estimators.decoding.hashed.growth.alphabet import Alphabet
 from deniable.estimators.decoding.hashed.growth.grow import grow
@@ -38,14 +35,12 @@ DIFFERENT, REPORTS, TOP = 2000, 300_000, 20
 PUBLISHED_SHARE = 0.04
 EPSILONS = (2.0, 4.0, 6.0)
 RUNS = 5
-RESULTS = Path(__file__).parents[2] / "results"
 
 #: By two places, whether their n-grams, by number, are joined: bool (36, 36).
 Edges = Mapping[tuple[int, int], NDArray[np.bool_]]
 
 
-@dataclass(frozen=True)
-class Finds:
+class Finds(NamedTuple):
     """Strings found of the 20 most frequent ones, in all, and of those the ones that nobody has."""
 
     top: int
@@ -138,32 +133,19 @@ def searches(epsilon: float, run: int, reports: int = REPORTS) -> dict[str, Find
     }
 
 
-def table(runs: int) -> str:
-    """Markdown: a line for each epsilon and method, with means of the runs."""
-    lines = ["| epsilon | method | of the top 20 | found | false |", "|---:|---|---:|---:|---:|"]
+def ngrams(runs: int = RUNS) -> Section:
+    """Compare the methods, means of the runs."""
+    rows: list[ResultRow] = []
     for epsilon in EPSILONS:
         done = [searches(epsilon, run) for run in range(runs)]
         for name in done[0]:
-            of_runs = [each[name] for each in done]
-            figures = (
-                np.mean([getattr(each, field) for each in of_runs]) for field in ("top", "found", "false")
-            )
-            lines.append(f"| {epsilon:g} | {name} | {' | '.join(f'{each:.1f}' for each in figures)} |")
+            top, found, false = np.mean([each[name] for each in done], axis=0)
+            row = {"of the top 20": f"{top:.1f}", "found": f"{found:.1f}", "false": f"{false:.1f}"}
+            rows.append({"epsilon": epsilon, "method": name, **row})
     about = (
         f"{runs} runs: {REPORTS:,} reports of {DIFFERENT:,} strings of {SIZE} letters, shares as 1 / rank."
     )
-    return "\n".join([*lines, "", about, ""])
+    return Section(about, rows)
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True)
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results/ngrams.md."""
-    RESULTS.mkdir(exist_ok=True)
-    text = table(runs)
-    (RESULTS / "ngrams.md").write_text(text)
-    click.echo(text, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"beside n-grams": ngrams}

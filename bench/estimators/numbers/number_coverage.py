@@ -1,6 +1,4 @@
-"""Coverage of the 95 % intervals of numbers by simulation, and their errors, on a grid, as a table.
-
-    python -m bench.estimators.numbers.number_coverage
+"""Coverage of the 95 % intervals of numbers by simulation, and their errors, on a grid.
 
 The true numbers of a cell stay the same in all its runs; only the noise of the randomization is drawn anew.
 Jagged shapes are air times of real flights; numbers of which two fifths are rounded to a tenth of the range;
@@ -8,14 +6,17 @@ steps with independent shares, of a relative standard deviation of 1.4; log-norm
 leave most steps nearly empty; three numbers alone; and one, in the first step.
 """
 
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import NamedTuple
 
-import click
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bench.estimators.populations import channel_counts
+from bench.estimators.simulation import means
+from bench.sections import FOLDER, ResultRow, Section, number, percent, rows_of
 from deniable.deploy.demo.flights import AIR_MINUTES, load_flights
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.estimate import Estimate
@@ -31,15 +32,19 @@ SHAPES = (*SMOOTH, *JAGGED)
 NAMES = ("row", "mean", *(f"{level:g}" for level in LEVELS))
 #: All rows at once, false discoveries, and rows that grow.
 FAMILIES = ("all rows", "false", "edges log")
+ERRORS = ("mean", "0.1", "0.5", "0.9")
+ABOUT = """\
+Percent covered: of all numbers by the intervals of their rows, of means, and of quantiles; then of runs
+by the intervals of all rows at once, false discoveries, and of all numbers by rows that grow (`--edges
+log`). Then mean absolute errors, and the mean width of the median's interval, as fractions of the range."""
 STEPS = 256
 RUNS = 100
 #: Runs of the cells whose mean is covered least: of so many cells chance alone takes one to 89 % in 100 runs.
 MORE_RUNS = 1_000
-RESULTS = Path(__file__).parents[2] / "results"
+FILE = FOLDER / "numbers.md"
 
 
-@dataclass(frozen=True)
-class NumberCell:
+class NumberCell(NamedTuple):
     """One cell of the grid: coverage, and mean absolute errors and widths, as fractions of the range.
 
     `covered` has the histogram's rows, the mean and each quantile; `errors` and `widths` the mean and each
@@ -48,16 +53,26 @@ class NumberCell:
     is covered of rows that grow (`--edges log`).
     """
 
-    reports: int
-    epsilon: float
-    shape: str
-    covered: tuple[float, ...]
-    errors: tuple[float, ...]
-    widths: tuple[float, ...]
+    covered: Sequence[float]
+    errors: Sequence[float]
+    widths: Sequence[float]
     distance: float
     together: float
     false: float
     growing: float
+
+    def row(self, reports: int, epsilon: float) -> ResultRow:
+        """Row of the table: percent covered, then errors."""
+        covered = (*self.covered, self.together, self.false, self.growing)
+        errors, widths = (dict(zip(NAMES[1:], each, strict=True)) for each in (self.errors, self.widths))
+        figures = {"W1": self.distance, **{f"error, {name}": errors[name] for name in ERRORS}}
+        return {
+            "N": reports,
+            "epsilon": f"{epsilon:g}",
+            **{name: percent(each, 0) for name, each in zip((*NAMES, *FAMILIES), covered, strict=True)},
+            **{name: f"{each:.5f}" for name, each in figures.items()},
+            "width, 0.5": f"{widths['0.5']:.5f}",
+        }
 
 
 def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
@@ -93,15 +108,6 @@ def numbers_of(shape: str, size: int) -> NDArray[np.float64]:
             cells = rng.choice(STEPS, size, p=rng.dirichlet(np.full(STEPS, 0.5)))
             drawn = (cells + rng.random(size)) / STEPS
     return np.clip(drawn, 0, 1)
-
-
-def report_counts_of(
-    truth: NDArray[np.int64], mechanism: SquareWave, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Reports per reported cell, int64 (d + 2b,), when truth[x] clients hold cell x."""
-    columns = mechanism.channel / mechanism.channel.sum(axis=0)
-    counts: NDArray[np.int64] = rng.multinomial(truth, columns.T).sum(axis=0, dtype=np.int64)
-    return counts
 
 
 def judged(found: Estimate, mean: float, quantiles: FloatArray) -> list[tuple[bool, float, float]]:
@@ -141,99 +147,59 @@ def number_cell(reports: int, epsilon: float, shape: str, runs: int = RUNS, seed
     growing = with_growing_rows(mechanism)
     in_rows, in_growing = row_sums(shares, mechanism), row_sums(shares, growing)
     mean, quantiles = float(numbers.mean()), np.quantile(numbers, LEVELS)
-    rng, found, distances, held_rows = np.random.default_rng(seed), [], [], []
-    of_all = []
-    for _ in range(runs):
-        counts = report_counts_of(truth, mechanism, rng)
-        result = estimate_number(counts, mechanism)
-        found.append(judged(result, mean, quantiles))
-        assert result.density is not None  # noqa: S101 - for mypy: a number has one
-        distances.append(float(np.abs((result.density - shares).cumsum()).mean()))
-        of_growing = covered_rows(estimate_number(counts, growing), in_growing)
-        held_rows.append((covered_rows(result, in_rows), of_growing))
-        of_all.append(families(result, in_rows))
-    held, errors, widths = np.mean(found, axis=0).T.tolist()
-    in_row, in_growing_row = np.mean(held_rows, axis=0).tolist()
-    covered = (in_row, *held)
-    together, false = np.mean(of_all, axis=0).tolist()
-    distance = float(np.mean(distances))
-    return NumberCell(
-        *(reports, epsilon, shape, covered, tuple(errors), tuple(widths)),
-        *(distance, together, false, in_growing_row),
-    )
+
+    def run(rng: np.random.Generator) -> dict[str, ArrayLike]:
+        counts = channel_counts(truth, mechanism, rng)
+        found = estimate_number(counts, mechanism)
+        held, errors, widths = zip(*judged(found, mean, quantiles), strict=True)
+        together, false = families(found, in_rows)
+        assert found.density is not None  # noqa: S101 - for mypy: a number has one
+        return {
+            "covered": [covered_rows(found, in_rows), *held],
+            "errors": errors,
+            "widths": widths,
+            "distance": np.abs((found.density - shares).cumsum()).mean(),
+            "together": together,
+            "false": false,
+            "growing": covered_rows(estimate_number(counts, growing), in_growing),
+        }
+
+    return NumberCell(**{name: each.tolist() for name, each in means(run, runs, seed).items()})
 
 
-def least_again(cells: list[NumberCell], runs: int = MORE_RUNS) -> list[tuple[NumberCell, NumberCell]]:
-    """Return the smooth and the jagged cell whose mean is covered least, each with one of other noise."""
-    of_kinds = ([one for one in cells if one.shape in shapes] for shapes in (SMOOTH, JAGGED))
-    least = [min(kind, key=lambda one: one.covered[1]) for kind in of_kinds if kind]
-    return [(one, number_cell(one.reports, one.epsilon, one.shape, runs, seed=2)) for one in least]
+def of_shape(shape: str, runs: int = RUNS) -> Section:
+    """All cells of a shape."""
+    grid = list(product(REPORTS, EPSILONS))
+    cells = [number_cell(*each, shape, runs) for each in grid]
+    rows = [cell.row(*each) for cell, each in zip(cells, grid, strict=True)]
+    about = ABOUT if shape == SHAPES[0] else "Percent covered, then errors, as above."
+    return Section(about, rows, summary(cells))
 
 
-def again_table(pairs: list[tuple[NumberCell, NumberCell]], runs: int = MORE_RUNS) -> str:
-    """Markdown: percent of the means covered in the grid, and in the other runs."""
-    lines = [
-        f"The least means of all, again in {runs:,} runs with other noise, percent covered:",
-        "",
-        "| N | epsilon | shape | before | again |",
-        "|---:|---:|---|---:|---:|",
-    ]
-    for before, again in pairs:
-        figures = f"{100 * before.covered[1]:.0f} | {100 * again.covered[1]:.1f}"
-        lines.append(f"| {before.reports:,} | {before.epsilon:g} | {before.shape} | {figures} |")
-    return "\n".join([*lines, ""])
+def summary(cells: list[NumberCell]) -> str:
+    """What all cells cover."""
+    covered = np.array([one.covered for one in cells])
+    parts = {"rows": covered[:, 0], "mean": covered[:, 1], "quantiles": covered[:, 2:]}
+    parts["edges log"] = np.array([one.growing for one in cells])
+    shown = (f"{name} {percent(of.mean())} %, least {percent(of.min(), 0)} %" for name, of in parts.items())
+    return f"{'; '.join(shown).capitalize()}."
 
 
-def number_table(cells: list[NumberCell]) -> str:
-    """Markdown: percent covered of rows, the mean and each quantile by shape, then errors and widths."""
-    lines = []
-    for shape in dict.fromkeys(one.shape for one in cells):
-        lines += [f"Covered, {shape}:", "", f"| N | epsilon | {' | '.join((*NAMES, *FAMILIES))} |"]
-        lines.append("|---:|---:|" + "---:|" * (len(NAMES) + len(FAMILIES)))
-        for one in cells:
-            if one.shape == shape:
-                figures = " | ".join(
-                    f"{100 * each:.0f}" for each in (*one.covered, one.together, one.false, one.growing)
-                )
-                lines.append(f"| {one.reports:,} | {one.epsilon:g} | {figures} |")
-        lines.append("")
-    for name, shapes in (("smooth", SMOOTH), ("jagged", JAGGED)):
-        if rows := [one.covered for one in cells if one.shape in shapes]:
-            parts = zip(("rows", "mean", "quantiles"), np.split(np.array(rows), [1, 2], axis=1), strict=True)
-            growing = np.array([one.growing for one in cells if one.shape in shapes])
-            told = (f"{part} {100 * of.mean():.1f} %, least {100 * of.min():.0f} %" for part, of in parts)
-            of_growing = f"edges log {100 * growing.mean():.1f} %, least {100 * growing.min():.0f} %"
-            lines += [f"All {name}: {'; '.join(told)}; {of_growing}.", ""]
-    lines += ["Mean absolute errors, and mean width of the median's interval:", ""]
-    lines += [
-        "| N | epsilon | shape | W1 | mean | .1 | .5 | .9 | width |",
-        "|---:|---:|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    for one in cells:
-        of = dict(zip(NAMES[1:], one.errors, strict=True))
-        width = one.widths[NAMES.index("0.5") - 1]
-        distances = (one.distance, of["mean"], of["0.1"], of["0.5"], of["0.9"], width)
-        errors = " | ".join(f"{each:.5f}" for each in distances)
-        lines.append(f"| {one.reports:,} | {one.epsilon:g} | {one.shape} | {errors} |")
-    return "\n".join([*lines, ""])
+def least_again(runs: int = MORE_RUNS) -> Section:
+    """Simulate the smooth and the jagged cell whose mean is covered least, as stored, with other noise."""
+    rows: list[ResultRow] = []
+    for shapes in (SMOOTH, JAGGED):
+        stored = [(shape, row) for shape in shapes for row in rows_of(FILE, CASE_OF.format(shape))]
+        shape, least = min(stored, key=lambda each: number(each[1]["mean"]))
+        reports, epsilon = int(number(least["N"])), float(least["epsilon"])
+        again = number_cell(reports, epsilon, shape, runs, seed=2)
+        row = {"before": least["mean"], "again": percent(again.covered[1])}
+        rows.append({"N": reports, "epsilon": least["epsilon"], "shape": shape, **row})
+    return Section(f"The least means of all, again in {runs:,} runs with other noise, percent covered.", rows)
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True, help="Runs of each cell.")
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results."""
-    cells = [
-        number_cell(reports, epsilon, shape, runs)
-        for reports in REPORTS
-        for epsilon in EPSILONS
-        for shape in SHAPES
-    ]
-    RESULTS.mkdir(exist_ok=True)
-    found = f"{number_table(cells)}\n{again_table(least_again(cells))}"
-    (RESULTS / "number_coverage.md").write_text(found)
-    (RESULTS / "number_coverage.json").write_text(json.dumps([asdict(one) for one in cells], indent=1) + "\n")
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASE_OF = "numbers, {}"
+CASES = {
+    **{CASE_OF.format(shape): partial(of_shape, shape) for shape in SHAPES},
+    "the least means again": least_again,
+}

@@ -1,18 +1,17 @@
 """The mean of numbers of which many are at an end of the range, by both estimates; coverage and time.
 
-    python -m bench.estimators.numbers.number_ends
-
 As in `number_coverage`, the true numbers of a cell stay the same in all its runs.
 """
 
 import math
 import time
-from pathlib import Path
 
-import click
 import numpy as np
 
-from bench.estimators.numbers.number_coverage import judged, report_counts_of
+from bench.estimators.numbers.number_coverage import judged
+from bench.estimators.populations import channel_counts
+from bench.estimators.simulation import means
+from bench.sections import ResultRow, Section, percent
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.number import LEVELS, estimate_number, unbiased_mean
 from deniable.estimators.mechanisms.square_wave import SquareWave
@@ -23,7 +22,6 @@ CELLS = (
     *((shape, epsilon, 100_000, 25) for shape in SHAPES[:2] for epsilon in (0.5, 1.0, 2.0, 4.0)),
     *((SHAPES[2], epsilon, 10_000, 100) for epsilon in (1.0, 4.0)),
 )
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def numbers_at_an_end(shape: str, size: int) -> FloatArray:
@@ -46,48 +44,43 @@ def piecewise_error(numbers: FloatArray, epsilon: float) -> float:
     return math.sqrt(2 / math.pi * float(variances.mean()) / len(numbers)) / 2
 
 
-def line_of(shape: str, epsilon: float, reports: int, runs: int) -> str:
-    """One row of the table: errors of the mean, and how often its interval and that of .99 hold the truth."""
+def row_of(shape: str, epsilon: float, reports: int, runs: int) -> ResultRow:
+    """Errors of the mean, and how often its interval and that of .99 hold the truth."""
     mechanism, numbers = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon), numbers_at_an_end(shape, reports)
     truth, mean = np.bincount(mechanism.cells(numbers), minlength=STEPS), float(numbers.mean())
-    high, rng = float(np.quantile(numbers, 0.99)), np.random.default_rng(1)
-    smoothed, unbiased, held, began = [], [], [], time.process_time()
-    for _ in range(runs):
-        counts = report_counts_of(truth, mechanism, rng)
+    high, began = float(np.quantile(numbers, 0.99)), time.process_time()
+
+    def run(rng: np.random.Generator) -> dict[str, float]:
+        counts = channel_counts(truth, mechanism, rng)
         found = estimate_number(counts, mechanism)
         of_mean, *_, of_high = judged(found, mean, np.full(len(LEVELS), high))
-        smoothed.append((found.mean.value if found.mean else math.nan) - mean)
-        unbiased.append(unbiased_mean(counts, mechanism)[0] - mean)
-        held.append([of_mean[0], of_high[0]])
-    seconds = (time.process_time() - began) / runs
-    errors = (np.abs(smoothed).mean(), np.mean(smoothed), np.abs(unbiased).mean(), np.mean(unbiased))
-    shown = [f"{each:.4f}" for each in (*errors, piecewise_error(numbers, epsilon))]
-    covered = [f"{100 * each:.0f} %" for each in np.mean(held, axis=0)]
-    cells = [shape, f"{epsilon:g}", f"{reports:,}", str(runs), *shown, *covered, f"{seconds:.2f}"]
-    return f"| {' | '.join(cells)} |"
+        bias = (found.mean.value if found.mean else math.nan) - mean
+        other = unbiased_mean(counts, mechanism)[0] - mean
+        errors = {"`value`": abs(bias), "its bias": bias, "`unbiased`": abs(other), "bias of that": other}
+        return {**errors, "mean held": of_mean[0], ".99 held": of_high[0]}
+
+    figures = means(run, runs)
+    held = {f"{name}, %": percent(float(figures.pop(name)), 0) for name in ("mean held", ".99 held")}
+    errors = {**figures, "Piecewise": piecewise_error(numbers, epsilon)}
+    return {
+        "numbers": shape,
+        "epsilon": epsilon,
+        "N": reports,
+        "runs": runs,
+        **{name: f"{error:.4f}" for name, error in errors.items()},
+        **held,
+        "seconds": f"{(time.process_time() - began) / runs:.2f}",
+    }
 
 
-def ends_table() -> str:
-    """Markdown: a line for each cell."""
-    lines = [
-        "Errors of the mean: means of absolute ones, fractions of the range. Seconds: of one core, a window.",
-        "",
-        "| numbers | epsilon | N | runs | `value` | bias | `unbiased` | bias | Piecewise | mean held |"
-        " .99 held | seconds |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-        *(line_of(*cell) for cell in CELLS),
-    ]
-    return "\n".join([*lines, ""])
+def ends() -> Section:
+    """Simulate all cells."""
+    about = (
+        "Errors of the mean of numbers of which many are at an end of the range: means of absolute "
+        "ones, fractions "
+        "of the range, of both estimates and of the Piecewise mechanism. Seconds: of one core, a window."
+    )
+    return Section(about, [row_of(*cell) for cell in CELLS])
 
 
-@click.command()
-def main() -> None:
-    """Print the table and write it to bench/results."""
-    found = ends_table()
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "number_ends.md").write_text(found)
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"numbers at an end": ends}

@@ -1,19 +1,19 @@
 """The estimate of numbers beside the published EM with smoothing, on the same reports, and other weights.
 
-    python -m bench.estimators.numbers.number_methods
-
 The published method smooths by 1/4 at each step, whatever the reports, and stops when a step gains less than
 .001 of log-likelihood or changes less than one report. So part of its smoothing is that it stops early.
 """
 
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import numbers_of
+from bench.estimators.populations import channel_counts
+from bench.estimators.simulation import means
+from bench.sections import ResultRow, Section
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.frequency.numbers.smoothed_em import (
     onto_truth,
@@ -30,7 +30,6 @@ SHAPES = ("Beta(5, 2)", "two peaks", "exponential", "air time", "rounded")
 FACTORS = (0.5, 2.0)
 MOST_STEPS, LEAST_GAIN = 10_000, 1e-3
 RUNS = 50
-RESULTS = Path(__file__).parents[2] / "results"
 
 Method = Callable[[NDArray[np.int64], SquareWave], FloatArray]
 Channel = Callable[[FloatArray], FloatArray]
@@ -95,41 +94,27 @@ def distances(reports: int, epsilon: float, shape: str, runs: int = RUNS) -> dic
     """Mean distance W1 to the true histogram by method, fractions of the range, all on the same reports."""
     mechanism = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon)
     truth = np.bincount(mechanism.cells(numbers_of(shape, reports)), minlength=STEPS)
-    below, rng = truth.cumsum() / reports, np.random.default_rng(1)
-    found: dict[str, list[float]] = {name: [] for name in METHODS}
-    for _ in range(runs):
-        counts = report_counts_of(truth, mechanism, rng)
-        for name, method in METHODS.items():
-            found[name].append(float(np.abs(method(counts, mechanism).cumsum() - below).mean()))
-    return {name: float(np.mean(each)) for name, each in found.items()}
+    below = truth.cumsum() / reports
+
+    def run(rng: np.random.Generator) -> dict[str, float]:
+        counts = channel_counts(truth, mechanism, rng)
+        return {
+            name: float(np.abs(method(counts, mechanism).cumsum() - below).mean())
+            for name, method in METHODS.items()
+        }
+
+    return {name: float(each) for name, each in means(run, runs).items()}
 
 
-def methods_table(runs: int = RUNS) -> str:
-    """Markdown: a line for each number of reports, epsilon and shape."""
-    lines = [
-        f"Distance W1 of the estimated to the true histogram, means of {runs} runs on the same reports.",
-        "",
-        f"| N | epsilon | shape | {' | '.join(METHODS)} |",
-        "|---:|---:|---|" + "---:|" * len(METHODS),
-    ]
-    for reports in REPORTS:
-        for epsilon in EPSILONS:
-            for shape in SHAPES:
-                found = distances(reports, epsilon, shape, runs)
-                shown = " | ".join(f"{found[name]:.5f}" for name in METHODS)
-                lines.append(f"| {reports:,} | {epsilon:g} | {shape} | {shown} |")
-    return "\n".join([*lines, ""])
+def methods(runs: int = RUNS) -> Section:
+    """Compare all methods."""
+    rows: list[ResultRow] = []
+    for reports, epsilon, shape in product(REPORTS, EPSILONS, SHAPES):
+        found = distances(reports, epsilon, shape, runs)
+        columns = {name: f"{each:.5f}" for name, each in found.items()}
+        rows.append({"N": reports, "epsilon": epsilon, "shape": shape, **columns})
+    about = f"Distance W1 of the estimated to the true histogram, means of {runs} runs on the same reports."
+    return Section(about, rows)
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True, help="Runs of each line.")
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results."""
-    found = methods_table(runs)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "number_methods.md").write_text(found)
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"methods": methods}

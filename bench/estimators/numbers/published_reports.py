@@ -1,29 +1,25 @@
 """The published method with its own reports, real numbers, beside ours with steps: errors of both.
 
-    python -m bench.estimators.numbers.published_reports
-
 Its published distances are means of three runs. Here are means of many, and what means of three vary by.
 """
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.numbers.number_coverage import numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import numbers_of
 from bench.estimators.numbers.number_methods import STEPS, smooth_until_slow, weighted
+from bench.estimators.populations import channel_counts
+from bench.sections import ResultRow, Section
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.mechanisms.square_wave import SquareWave, best_half_width
 
 SHAPE, REPORTS = "Beta(5, 2)", 100_000
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
 PUBLISHED = {0.5: 0.0097, 1.0: 0.0047, 2.0: 0.0022, 4.0: 0.0007}
 RUNS = 60
 POINTS = 64  # of a cell, over which its channel is averaged
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 @dataclass(frozen=True)
@@ -86,42 +82,35 @@ def our_distances(epsilon: float, runs: int = RUNS) -> NDArray[np.float64]:
     mechanism = SquareWave.from_epsilon(0.0, 1.0, STEPS, epsilon)
     truth = np.bincount(mechanism.cells(numbers_of(SHAPE, REPORTS)), minlength=STEPS)
     method, rng, below = weighted(1.0), np.random.default_rng(1), truth.cumsum() / REPORTS
-    found = [method(report_counts_of(truth, mechanism, rng), mechanism) for _ in range(runs)]
+    found = [method(channel_counts(truth, mechanism, rng), mechanism) for _ in range(runs)]
     distances: NDArray[np.float64] = np.abs(np.cumsum(found, axis=1) - below).mean(axis=1)
     return distances
 
 
-def published_table(runs: int = RUNS) -> str:
-    """Markdown: a line for each epsilon."""
-    lines = [
-        f"Distance W1 to the true histogram, {SHAPE}, {REPORTS:,} reports, {STEPS} steps: means of {runs}"
-        " runs, their standard errors, and the least and largest mean of three of them.",
-        "",
-        "| epsilon | stated, of three | published method | means of three | ours | means of three |",
-        "|---:|---:|---:|---:|---:|---:|",
+def published_reports(runs: int = RUNS) -> Section:
+    """Compare with what was published, at each epsilon."""
+    rows: list[ResultRow] = [
+        {
+            "epsilon": epsilon,
+            "stated, of three": f"{stated}",
+            **_columns("published method", real_distances(epsilon, runs)),
+            **_columns("ours", our_distances(epsilon, runs)),
+        }
+        for epsilon, stated in PUBLISHED.items()
     ]
-    for epsilon in EPSILONS:
-        found = real_distances(epsilon, runs), our_distances(epsilon, runs)
-        shown = " | ".join(map(_told, found))
-        lines.append(f"| {epsilon:g} | {PUBLISHED[epsilon]} | {shown} |")
-    return "\n".join([*lines, ""])
+    about = (
+        f"Distance W1 to the true histogram, {SHAPE}, {REPORTS:,} reports, {STEPS} steps: means of "
+        f"{runs} runs, "
+        "their standard errors, and the least and largest mean of three of them."
+    )
+    return Section(about, rows)
 
 
-def _told(distances: NDArray[np.float64]) -> str:
+def _columns(name: str, distances: NDArray[np.float64]) -> ResultRow:
     threes = distances[: len(distances) // 3 * 3].reshape(-1, 3).mean(axis=1)
     error = distances.std() / math.sqrt(len(distances))
-    return f"{distances.mean():.5f} ± {error:.5f} | {threes.min():.5f} to {threes.max():.5f}"
+    ends = f"{threes.min():.5f} to {threes.max():.5f}"
+    return {name: f"{distances.mean():.5f} ± {error:.5f}", f"{name}, of three": ends}
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(3), default=RUNS, show_default=True, help="Runs of each line.")
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results."""
-    found = published_table(runs)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "number_published.md").write_text(found)
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"the published method's own reports": published_reports}

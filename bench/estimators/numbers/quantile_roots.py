@@ -1,7 +1,5 @@
 """Why intervals of quantiles hold more than they state: how large the likelihood ratios at the truth are.
 
-    python -m bench.estimators.numbers.quantile_roots
-
 An interval has all cells whose root of a likelihood ratio is at most 2.7. Were no distribution excluded, the
 root at a true boundary would be a standard normal. It is mostly smaller, since no cell is negative, and
 larger next to gaps; and 0 if the likeliest distribution has the quantile in its true cell. Other limits are
@@ -9,13 +7,13 @@ applied to the same roots.
 """
 
 from itertools import product
-from pathlib import Path
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.estimators.numbers.number_coverage import SHAPES, STEPS, numbers_of, report_counts_of
+from bench.estimators.numbers.number_coverage import SHAPES, STEPS, numbers_of
+from bench.estimators.populations import channel_counts
+from bench.sections import Section, percent
 from deniable.estimators.frequency.number import LEVELS
 from deniable.estimators.frequency.numbers.quantile_cells import LARGEST_ROOT
 from deniable.estimators.frequency.numbers.quantiles import chi_square_loss
@@ -28,7 +26,6 @@ EPSILONS = (0.5, 1.0, 4.0)
 LIMITS = (1.96, 1.8, 1.65, 1.5, 1.35)
 LEAST = 0.92
 RUNS = 50
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def roots_at_truth(reports: int, epsilon: float, shape: str, runs: int = RUNS) -> NDArray[np.float64]:
@@ -38,7 +35,7 @@ def roots_at_truth(reports: int, epsilon: float, shape: str, runs: int = RUNS) -
     cells = mechanism.cells(np.quantile(numbers, LEVELS)).tolist()
     rng, found = np.random.default_rng(1), []
     for _ in range(runs):
-        shares = report_counts_of(truth, mechanism, rng) / reports
+        shares = channel_counts(truth, mechanism, rng) / reports
         theta = smoothed_em(shares, mechanism, smoothing_weight(reports, mechanism)).frequency
         found.append(_roots(chi_square_loss(theta, shares, reports, mechanism), cells))
     return np.array(found)
@@ -60,37 +57,25 @@ def _roots(loss: QuadraticLoss, cells: list[int]) -> list[float]:
     return found
 
 
-def roots_table(runs: int = RUNS) -> str:
-    """Markdown: what intervals with each limit cover, of all cases."""
+def roots(runs: int = RUNS) -> Section:
+    """What intervals with each limit cover, of all cases."""
     grid = list(product(REPORTS, EPSILONS, SHAPES))
-    roots = np.array([roots_at_truth(*case, runs) for case in grid])  # (cases, runs, levels)
-    points = np.quantile(roots, 0.95, axis=1)
+    found = np.array([roots_at_truth(*case, runs) for case in grid])  # (cases, runs, levels)
+    points = np.quantile(found, 0.95, axis=1)
     middle, least, most = np.median(points), points.min(), points.max()
-    lines = [
-        f"{len(grid)} cases of {len(LEVELS)} quantiles, {runs} runs each. The likeliest distribution has the"
-        f" quantile in its own cell in {100 * (roots == 0).mean():.0f} %. 95 % of the roots are below"
-        f" {middle:.2f} for the median quantile, {least:.2f} to {most:.2f} for each.",
-        "",
-        "| limit of roots | covered | least case | of quantiles, covered below 92 % |",
-        "|---|---:|---:|---:|",
-    ]
-    limits = [(f"as used: {LARGEST_ROOT:g}", LARGEST_ROOT), *((f"{each:g}", each) for each in LIMITS)]
-    for name, limit in limits:
-        covered = (roots <= limit).mean(axis=1)
-        figures = covered.mean(), covered.min(), (covered < LEAST).mean()
-        lines.append(f"| {name} | {' | '.join(f'{100 * each:.1f} %' for each in figures)} |")
-    return "\n".join([*lines, ""])
+    about = (
+        f"{len(grid)} cases of {len(LEVELS)} quantiles, {runs} runs each. The likeliest distribution has the "
+        f"quantile in its own cell in {percent((found == 0).mean(), 0)} %. 95 % of the roots are below "
+        f"{middle:.2f} for the median quantile, {least:.2f} to {most:.2f} for each. Percent covered:"
+    )
+    rows = []
+    for limit in (LARGEST_ROOT, *LIMITS):
+        covered = (found <= limit).mean(axis=1)
+        name = f"as used: {limit:g}" if limit == LARGEST_ROOT else f"{limit:g}"
+        low = percent((covered < LEAST).mean())
+        figures = {"covered": percent(covered.mean()), "least case": percent(covered.min())}
+        rows.append({"limit of roots": name, **figures, "of quantiles, covered below 92 %": low})
+    return Section(about, rows)
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True, help="Runs of each case.")
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results."""
-    found = roots_table(runs)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "number_quantiles.md").write_text(found)
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"roots of quantiles": roots}

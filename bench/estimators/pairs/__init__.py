@@ -1,4 +1,5 @@
 """Estimates of pairs: coverage of their intervals, and what pairs of each mechanism cost.
 
-May import no sibling. Begin with `coverage`; `mechanisms` compares errors, `costs` time and counters.
+May import `populations` and `simulation`. Begin with `coverage`; `mechanisms` compares errors, `costs` time
+and counters.
 """

@@ -1,7 +1,5 @@
 """What pairs cost a worker: time of an estimate, and bytes and time of counting bit pairs of Bloom RAPPOR.
 
-    python -m bench.estimators.pairs.costs
-
 Times are medians of 9, on one thread. Bit pairs are counted with numpy: of each pack of 1,000 reports the
 bits of both fields are float32 matrices, whose product has the reports that show bit i of the first and bit j
 of the second.
@@ -10,13 +8,13 @@ of the second.
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.sections import ResultRow, Section
 from deniable.aggregator.ledger.counting.bit_counting import count_bits
 from deniable.estimators.decoding.hot.pair import decode_pair
 from deniable.estimators.frequency.pairs.estimate import estimate_pair
@@ -29,7 +27,6 @@ EPSILON = 4.0
 ROUNDS = 9
 BITS, COHORTS, PACK = 128, 8, 1000
 COUNTER_BYTES = 8
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def milliseconds(work: Callable[[], object]) -> float:
@@ -69,40 +66,35 @@ def count_bit_pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     return product
 
 
-def bloom_lines() -> list[str]:
+def bloom_filters() -> str:
     """What the ledger of one window and partition would hold, and the time to count a report."""
     rng = np.random.default_rng(2)
     first, second = rng.integers(0, 256, (2, PACK, BITS // 8), np.uint8)
     pairs = 1000 * milliseconds(lambda: count_bit_pairs(first, second)) / PACK
     alone = 1000 * milliseconds(lambda: count_bits(first)) / PACK
     counters = BITS**2 * COHORTS
-    return [
-        "",
-        f"Bit pairs of two Bloom filters of {BITS} bits in {COHORTS} cohorts: {counters:,} counters,"
-        f" {counters * COUNTER_BYTES / 2**20:g} MiB a window and partition, where one filter has"
-        f" {BITS * COHORTS * COUNTER_BYTES / 2**10:g} KiB; {pairs:.2g} µs a report, where counting the bits"
-        f" of one takes {alone:.2g} µs.",
+    return (
+        f"Bit pairs of two Bloom filters of {BITS} bits in {COHORTS} cohorts: {counters:,} counters, "
+        f"{counters * COUNTER_BYTES / 2**20:g} MiB a window and partition, where one filter has "
+        f"{BITS * COHORTS * COUNTER_BYTES / 2**10:g} KiB; {pairs:.2g} µs a report, where counting the "
+        "bits of one "
+        f"takes {alone:.2g} µs."
+    )
+
+
+def costs() -> Section:
+    """Time of an estimate by size and number of reports, and a sentence on Bloom filters."""
+    rows: list[ResultRow] = [
+        {
+            "values": f"{k1} x {k2}",
+            "reports": reports,
+            "k-rr-pair, ms": f"{split:.1f}",
+            "one-hot-pair, ms": f"{bits:.1f}",
+        }
+        for (k1, k2), reports in product(SIZES, REPORTS)
+        for split, bits in [estimate_times(k1, k2, reports)]
     ]
+    return Section("Times of an estimate, medians of 9, on one thread.", rows, bloom_filters())
 
 
-def cost_table() -> str:
-    """Markdown: milliseconds by size and number of reports, and a sentence on Bloom filters."""
-    lines = ["| values | reports | k-rr-pair, ms | one-hot-pair, ms |", "|---|---:|---:|---:|"]
-    for k1, k2 in SIZES:
-        for reports in REPORTS:
-            split, bits = estimate_times(k1, k2, reports)
-            lines.append(f"| {k1} x {k2} | {reports:,} | {split:.1f} | {bits:.1f} |")
-    return "\n".join([*lines, *bloom_lines(), ""])
-
-
-@click.command()
-def main() -> None:
-    """Print the table and write it to bench/results."""
-    RESULTS.mkdir(exist_ok=True)
-    found = cost_table()
-    (RESULTS / "pair_costs.md").write_text(found)
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"what pairs cost a worker": costs}

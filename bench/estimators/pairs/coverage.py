@@ -1,19 +1,19 @@
-"""Coverage of the 95 % intervals of pairs by simulation, on a grid, as a table, and the rate of the test.
-
-    python -m bench.estimators.pairs.coverage
+"""Coverage of the 95 % intervals of pairs by simulation, on a grid, and the rate of the test.
 
 The true pairs of a cell stay the same in all its runs; only the noise of the randomization is drawn anew. For
 the test of independence, clients are drawn anew too, from independent fields.
 """
 
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
+from itertools import product
+from typing import NamedTuple
 
-import click
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bench.estimators.populations import channel_counts, shown_bits
+from bench.estimators.simulation import means
+from bench.sections import ResultRow, Section, percent
 from deniable.estimators.decoding.hot.pair import decode_pair
 from deniable.estimators.decoding.hot.rank_one_test import rank_one_test
 from deniable.estimators.frequency.estimate import Estimate, Shares
@@ -27,6 +27,10 @@ REPORTS = (10_000, 100_000, 1_000_000)
 TABLES = ("independent", "uneven")
 MECHANISMS = ("k-rr-pair", "one-hot-pair")
 RUNS = 200
+ABOUT = """\
+Percent covered: of joint, known conditional and first-field intervals. `worst pair` is that of the worst
+pair; `known` the share of conditional shares that had an interval; `every` is of all conditional
+intervals, also of those that hold all of [0, 1]."""
 #: Where the rate of the test is measured: values, epsilon and number of reports.
 TESTS = (
     ((17, 3), 1.0, 20_000),
@@ -40,28 +44,26 @@ TESTS = (
     ((17, 105), 8.0, 1_000),
 )
 SAMPLES = 10_000
-RESULTS = Path(__file__).parents[2] / "results"
 
 
-@dataclass(frozen=True)
-class PairCell:
+class PairCell(NamedTuple):
     """One cell of the grid: shares covered of all joint, known conditional and first-field intervals.
 
     `least` is that of the worst pair; `known` the share of conditional shares that had an interval; `every`
     is that of all conditional intervals, also of those that hold all of [0, 1].
     """
 
-    mechanism: str
-    size: tuple[int, int]
-    epsilon: float
-    reports: int
-    table: str
     joint: float
     least: float
     conditional: float
     known: float
     every: float
     margin: float
+
+    def row(self) -> ResultRow:
+        """Columns of the table, percent."""
+        names = ("joint", "worst pair", "conditional", "known", "every", "margin")
+        return dict(zip(names, map(percent, self), strict=True))
 
 
 def true_pairs(table: str, size: tuple[int, int], reports: int) -> NDArray[np.int64]:
@@ -73,33 +75,16 @@ def true_pairs(table: str, size: tuple[int, int], reports: int) -> NDArray[np.in
     return drawn
 
 
-def pair_reports(truth: NDArray[np.int64], mechanism: PairKRR, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Reports per pair, int64 (K1 K2,)."""
-    channel = mechanism.channel / mechanism.channel.sum(axis=0)
-    counts: NDArray[np.int64] = rng.multinomial(truth.ravel(), channel.T).sum(axis=0, dtype=np.int64)
-    return counts
-
-
-def bit_reports(
-    truth: NDArray[np.int64], mechanism: OneHotPair, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Reports that show each bit, int64 (1, bits)."""
-    held = np.zeros(mechanism.bits, np.int64)
-    held[: mechanism.buckets] = truth.ravel()
-    ones: NDArray[np.int64] = rng.binomial(held, mechanism.q_star)
-    ones += rng.binomial(truth.sum() - held, mechanism.p_star)
-    return ones[np.newaxis]
-
-
 def simulated(
     name: str, size: tuple[int, int], epsilon: float, truth: NDArray[np.int64], rng: np.random.Generator
 ) -> Estimate:
     """Randomize the true pairs once, and estimate."""
     if name == "k-rr-pair":
         split = PairKRR.from_epsilons(*size, epsilon / 2, epsilon / 2)
-        return estimate_pair(pair_reports(truth, split, rng), split)
+        return estimate_pair(channel_counts(truth, split, rng), split)
     bits = OneHotPair.from_epsilon(*size, epsilon)
-    return decode_pair(bit_reports(truth, bits, rng), np.array([truth.sum()]), bits)
+    reports = int(truth.sum())
+    return decode_pair(shown_bits(rng, truth.ravel(), reports, bits), np.array([reports]), bits)
 
 
 def pair_cell(
@@ -109,28 +94,21 @@ def pair_cell(
     truth = true_pairs(table, size, reports)
     rows = truth.sum(axis=1, keepdims=True)
     given = (truth / np.maximum(rows, 1)).ravel()
-    rng, joint, held, known, margin = np.random.default_rng(1), [], [], [], []
-    for _ in range(runs):
+
+    def run(rng: np.random.Generator) -> dict[str, ArrayLike]:
         found = simulated(mechanism, size, epsilon, truth, rng)
-        joint.append(_holds(found, truth.ravel() / reports))
-        if found.pair is not None:
-            margin.append(_holds(found.pair.margins[0], rows.ravel() / reports))
-            known.append(np.isfinite(found.pair.given_first.std_error))
-            held.append(_holds(found.pair.given_first, given))
-    each = np.mean(joint, axis=0)
-    return PairCell(
-        mechanism,
-        size,
-        epsilon,
-        reports,
-        table,
-        float(each.mean()),
-        float(each.min()),
-        float(np.sum(np.logical_and(held, known)) / max(1, np.sum(known))),
-        float(np.mean(known)),
-        float(np.mean(held)),
-        float(np.mean(margin)),
-    )
+        joint = _holds(found, truth.ravel() / reports)
+        if found.pair is None:
+            raise ValueError(f"an estimate of pairs must have margins, got none of {mechanism}")
+        known, held = np.isfinite(found.pair.given_first.std_error), _holds(found.pair.given_first, given)
+        margin = _holds(found.pair.margins[0], rows.ravel() / reports)
+        return {"joint": joint, "known": known, "held": held, "both": held & known, "margin": margin}
+
+    found = means(run, runs)
+    joint, known = found["joint"], float(found["known"].mean())
+    every, margin = float(found["held"].mean()), float(found["margin"].mean())
+    conditional = float(found["both"].mean()) / max(known, 1e-9)
+    return PairCell(float(joint.mean()), float(joint.min()), conditional, known, every, margin)
 
 
 def _holds(found: Estimate | Shares, truth: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -161,75 +139,46 @@ def _is_rejected(
         return independence_test(drawn.reshape(shares.shape)).is_rejected
     bits = OneHotPair.from_epsilon(k1, k2, epsilon)
     truth = rng.multinomial(reports, shares.ravel())
-    ones = bit_reports(truth, bits, rng)[0, : bits.buckets]
+    ones = shown_bits(rng, truth, reports, bits)[0, : bits.buckets]
     return rank_one_test(ones.reshape(shares.shape), reports, bits).is_rejected
 
 
-def rate_table(samples: int = SAMPLES) -> str:
-    """Markdown: percent of samples of independent fields that the test rejects."""
-    lines = [
-        f"Independent fields rejected in {samples:,} samples of clients, percent:",
-        "",
-        "| mechanism | values | epsilon | N | rejected |",
-        "|---|---|---:|---:|---:|",
+def rates(samples: int = SAMPLES) -> Section:
+    """How often each mechanism's test rejects independent fields."""
+    rows: list[ResultRow] = [
+        {
+            "mechanism": name,
+            "values": _shown(size),
+            "epsilon": epsilon,
+            "N": reports,
+            "rejected": percent(rejected_share(name, size, epsilon, reports, samples)),
+        }
+        for name, (size, epsilon, reports) in product(MECHANISMS, TESTS)
     ]
-    for name in MECHANISMS:
-        for size, epsilon, reports in TESTS:
-            share = rejected_share(name, size, epsilon, reports, samples)
-            lines.append(
-                f"| {name} | {size[0]} x {size[1]} | {epsilon:g} | {reports:,} | {100 * share:.1f} |"
-            )
-    return "\n".join([*lines, ""])
+    return Section(f"Independent fields rejected in {samples:,} samples of clients, percent.", rows)
 
 
-def pair_table(cells: list[PairCell]) -> str:
-    """Markdown: percent covered, a line for each cell of the grid."""
-    lines = [
-        "| mechanism | values | epsilon | N | table | joint | worst pair"
-        " | conditional | known | every | margin |",
-        "|---|---|---:|---:|---|---:|---:|---:|---:|---:|---:|",
+def pairs(mechanism: str, runs: int = RUNS) -> Section:
+    """All cells of a mechanism, and what they cover."""
+    grid = list(product(SIZES, EPSILONS, REPORTS, TABLES))
+    cells = [pair_cell(mechanism, *each, runs) for each in grid]
+    rows: list[ResultRow] = [
+        {"values": _shown(size), "epsilon": epsilon, "N": reports, "table": table, **cell.row()}
+        for cell, (size, epsilon, reports, table) in zip(cells, grid, strict=True)
     ]
-    for one in cells:
-        figures = (one.joint, one.least, one.conditional, one.known, one.every, one.margin)
-        shown = " | ".join(f"{100 * each:.1f}" for each in figures)
-        lines.append(
-            f"| {one.mechanism} | {one.size[0]} x {one.size[1]} | {one.epsilon:g} | {one.reports:,}"
-            f" | {one.table} | {shown} |"
-        )
-    names = dict.fromkeys(one.mechanism for one in cells)
-    lasts = [_summary(name, [one for one in cells if one.mechanism == name]) for name in names]
-    return "\n".join([*lines, "", *lasts, ""])
+    return Section(ABOUT, rows, summary(cells, [k1 * k2 for (k1, k2), *_ in grid]))
 
 
-def _summary(name: str, cells: list[PairCell]) -> str:
-    known = sum(one.known * one.size[0] * one.size[1] for one in cells)
-    held = sum(one.conditional * one.known * one.size[0] * one.size[1] for one in cells)
+def _shown(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
+
+
+def summary(cells: list[PairCell], pairs_of_cells: list[int]) -> str:
+    """What all cells cover, conditional shares weighed by those known."""
+    known = np.array([one.known for one in cells]) * pairs_of_cells
+    held = float(np.array([one.conditional for one in cells]) @ known) / max(known.sum(), 1e-9)
     joint, margin = (float(np.mean([getattr(one, name) for one in cells])) for name in ("joint", "margin"))
-    held /= max(known, 1e-9)
-    return (
-        f"All of {name}: joint {100 * joint:.1f} %, conditional {100 * held:.1f} %,"
-        f" first margin {100 * margin:.1f} %.  "
-    )
+    return f"Joint {percent(joint)} %, conditional {percent(held)} %, first margin {percent(margin)} %."
 
 
-@click.command()
-@click.option("--runs", type=click.IntRange(1), default=RUNS, show_default=True, help="Runs of each cell.")
-def main(runs: int) -> None:
-    """Print the table and write it to bench/results."""
-    cells = [
-        pair_cell(mechanism, size, epsilon, reports, table, runs)
-        for mechanism in MECHANISMS
-        for size in SIZES
-        for epsilon in EPSILONS
-        for reports in REPORTS
-        for table in TABLES
-    ]
-    RESULTS.mkdir(exist_ok=True)
-    found = f"{pair_table(cells)}\n{rate_table()}"
-    (RESULTS / "pair_coverage.md").write_text(found)
-    (RESULTS / "pair_coverage.json").write_text(json.dumps([asdict(one) for one in cells], indent=1) + "\n")
-    click.echo(found, nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {**{f"{name}, covered": partial(pairs, name) for name in MECHANISMS}, "tests of independence": rates}

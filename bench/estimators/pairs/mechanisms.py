@@ -1,16 +1,13 @@
-"""What a pair of fields costs by mechanism: variances of a rare pair and of rare values, as a table.
-
-    python -m bench.estimators.pairs.mechanisms
+"""What a pair of fields costs by mechanism: variances of a rare pair and of rare values.
 
 Nothing is simulated: all are exact for the noise alone, of a pair and of values that nobody has, times the
 number of reports. All mechanisms have the same epsilon per report.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
+from typing import NamedTuple
 
-import click
-
+from bench.sections import ResultRow, Section
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.matrix.pair import PairKRR
@@ -19,11 +16,9 @@ from deniable.estimators.planning import best_bloom, best_one_hot, expected_std_
 
 SIZES = ((4, 3), (17, 3), (17, 105))
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
-RESULTS = Path(__file__).parents[2] / "results"
 
 
-@dataclass(frozen=True)
-class PairCost:
+class PairCost(NamedTuple):
     """N times the variance of a rare pair, and of a rare value of each field."""
 
     pair: float
@@ -58,27 +53,15 @@ def _variance(mechanism: Mechanism) -> float:
     return expected_std_error(mechanism, 1) ** 2
 
 
-def cost_table() -> str:
-    """Markdown: a line for each size, epsilon and mechanism."""
-    lines = [
-        "| values | epsilon | mechanism | pair | first value | second value |",
-        "|---|---:|---|---:|---:|---:|",
-    ]
-    for k1, k2 in SIZES:
-        for epsilon in EPSILONS:
-            for name, cost in costs_of(k1, k2, epsilon).items():
-                figures = " | ".join(f"{each:.3g}" for each in (cost.pair, cost.first, cost.second))
-                lines.append(f"| {k1} x {k2} | {epsilon:g} | {name} | {figures} |")
-    return "\n".join([*lines, ""])
+def mechanisms() -> Section:
+    """All sizes, epsilons and mechanisms."""
+    rows: list[ResultRow] = []
+    for (k1, k2), epsilon in product(SIZES, EPSILONS):
+        for name, cost in costs_of(k1, k2, epsilon).items():
+            shown = [f"{each:.3g}" for each in cost]
+            columns = dict(zip(("pair", "first value", "second value"), shown, strict=True))
+            rows.append({"values": f"{k1} x {k2}", "epsilon": epsilon, "mechanism": name, **columns})
+    return Section("N times the variance of a rare pair, and of a rare value of each field; exact.", rows)
 
 
-@click.command()
-def main() -> None:
-    """Print the table and write it to bench/results."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "pair_mechanisms.md").write_text(cost_table())
-    click.echo(cost_table(), nl=False)
-
-
-if __name__ == "__main__":
-    main()
+CASES = {"mechanisms of pairs": mechanisms}

@@ -8,7 +8,7 @@ from deniable.estimators.mechanisms.mechanism import pool_of, tree_of
 COUNTER_BYTES = 8
 #: Counts that are kept for growing take as few bytes a counter as they need: 4 hold four billion reports.
 GROWING_BYTES = (1, 4)
-#: Largest memory of a search measured with 5 levels of 65,536 counters (`bench/results/growth.md`).
+#: Largest memory of a search measured with 5 levels of 65,536 counters (`bench/results/strings.md`).
 SEARCH_BYTES = 145 << 20
 
 

@@ -17,15 +17,15 @@ from deniable.estimators.mechanisms.rappor import Rappor
 LIBRARY = "deniable"
 
 
-def mle_star(count: int, path: str, epsilon: float, returned: bool = True) -> Callable[[], object]:
-    """Find the most likely distribution; return it if `returned`."""
+def mle_star(count: int, path: str, epsilon: float) -> Callable[[], object]:
+    """Find the most likely distribution."""
     counts = np.load(path)
     mechanism = KRR.from_epsilon(len(counts), epsilon)
 
     def run() -> object:
         for _ in range(count):
             frequency = mle(counts, mechanism)
-        return frequency.tolist() if returned else None
+        return frequency.tolist()
 
     return run
 

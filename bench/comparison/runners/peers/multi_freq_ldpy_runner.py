@@ -4,6 +4,7 @@ Its clients are compiled by numba, and can be called from a loop that a user wri
 
 It has no Bloom filters: reports have one true bit, of as many bits as the filter's. Its clients take
 epsilons; those of f, p and q for one bit are given.
+Its iterative Bayesian update, compiled too, takes a channel as a matrix.
 """
 
 import math
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from multi_freq_ldpy.estimators.Histogram_estimator import IBU
 from multi_freq_ldpy.long_freq_est.L_LH import L_LH_Client
 from multi_freq_ldpy.long_freq_est.L_SUE import L_SUE_Aggregator_MI, L_SUE_Client
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
@@ -20,6 +22,9 @@ from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
 from numba import njit
 
 LIBRARY = "multi-freq-ldpy"
+
+# Defaults of its aggregators: steps, tolerance and its measure.
+STOPPING = (10_000, 1e-12, "max_abs")
 
 
 def krr(count: int, k: int, epsilon: float) -> Callable[[], object]:
@@ -140,7 +145,24 @@ def count_rappor(count: int, bits: int, f: float, p: float, q: float, **_: float
     return run
 
 
+def iterate(count: int, path: str, p: float, q: float) -> Callable[[], object]:
+    """Iterate from the uniform distribution. Matrix and shares are prepared, and the code is compiled."""
+    counts = np.load(path)
+    k, shares = len(counts), counts / counts.sum()
+    channel = np.full((k, k), q)
+    np.fill_diagonal(channel, p)
+    IBU(2, np.eye(2), np.full(2, 0.5), *STOPPING)
+
+    def run() -> object:
+        for _ in range(count):
+            frequency = IBU(k, channel, shares, *STOPPING)
+        return frequency.tolist()
+
+    return run
+
+
 JOBS = {
+    "IBU": iterate,
     "k-RR": krr,
     "local hashing": local_hash,
     "longitudinal local hashing": longitudinal_hash,

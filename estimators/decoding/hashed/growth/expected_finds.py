@@ -113,8 +113,8 @@ class ExpectedSearch:
 def expected_finds(mechanism: PrefixTree, reports: int, different: int) -> float:
     """Return how many texts are found on average, if the frequencies of `different` fall as 1 / rank.
 
-    It is within a tenth of the number found in the searches of the benchmark (`bench/results/growth.md`), and
-    in those of 10^7 to 10^9 reports of 1,500 to 20,000 texts of any bytes.
+    It is within a tenth of the number found in the searches of the benchmark (`bench/results/strings.md`),
+    and in those of 10^7 to 10^9 reports of 1,500 to 20,000 texts of any bytes.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def least_found(mechanism: PrefixTree, reports: int) -> float | None:
 
 @pytest.mark.parametrize(("epsilon", "found"), [(1.0, 3.1), (2.0, 7.8), (4.0, 24.1)])
 def test_the_plan_fits_the_searches_of_the_benchmark(epsilon, found):
-    """Measured by 20 searches each (bench/results/growth.md), within a tenth."""
+    """Measured by 20 searches each (bench/results/strings.md), within a tenth."""
     assert expected_finds(tree(epsilon), REPORTS, DIFFERENT) == pytest.approx(found, rel=0.1)
 
 

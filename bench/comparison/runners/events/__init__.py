@@ -1,4 +1,0 @@
-"""One event a call: ours, and what applications call today.
-
-May import no sibling. Begin with `deniable_events`.
-"""
