@@ -39,6 +39,7 @@ from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor_hot import LARGEST_BUCKETS, HotRappor
 from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 
 LARGEST_HASHES = 256
 
@@ -47,6 +48,7 @@ PARAMETERS = {
     "k-rr-longitudinal": ("k", "epsilon_inf", "epsilon_one"),
     "k-rr-pair": ("k", "second_k", "epsilon"),
     "one-hot-pair": ("epsilon",),
+    "subset-selection": ("k", "epsilon"),
     "local-hash": ("epsilon",),
     "local-hash-longitudinal": ("epsilon_inf", "epsilon_one"),
     "prefix-tree": ("epsilon",),
@@ -60,7 +62,7 @@ OPTIONAL = {"one-hot-pair": {"k", "second_k"}}
 
 @click.command()
 @click.option("--mechanism", type=click.Choice(list(PARAMETERS)), required=True)
-@click.option("--k", type=int, help="k-RR: number of values.")
+@click.option("--k", type=int, help="k-RR, subset selection: number of values.")
 @click.option(
     "--second-k",
     type=int,
@@ -69,7 +71,7 @@ OPTIONAL = {"one-hot-pair": {"k", "second_k"}}
 @click.option(
     "--epsilon",
     type=float,
-    help=f"k-RR, pair, local hashing, number: privacy loss of one report, in {EPSILON_RANGE}.",
+    help=f"k-RR, pair, subsets, local hashing, number: privacy loss of one report, in {EPSILON_RANGE}.",
 )
 @click.option(
     "--epsilon-inf",
@@ -208,6 +210,8 @@ def _mechanism(name: str, given: dict[str, float]) -> Mechanism:
     match name:
         case "k-rr":
             return KRR.from_epsilon(int(given["k"]), given["epsilon"])
+        case "subset-selection":
+            return SubsetSelection.from_epsilon(int(given["k"]), given["epsilon"])
         case "local-hash":
             return LocalHash.from_epsilon(given["epsilon"])
         case "prefix-tree":  # any lengths cost the same

@@ -34,6 +34,7 @@ from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import LEAST_COHORTS
 from deniable.estimators.mechanisms.rappor_hot import LARGEST_BUCKETS
 from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.estimators.planning import (
     LARGEST_REPORTS,
     LEAST_STD_ERROR,
@@ -130,7 +131,7 @@ def plan_command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare k-RR, local hashing and RAPPOR at the same epsilon, and what a number costs.
+    """Compare mechanisms at the same epsilon, and say what a number costs.
 
     With --shuffled-epsilon the epsilon of each is the largest that shuffled reports permit.
 
@@ -213,10 +214,11 @@ def _krr(values: int) -> Build:
 
 
 def _builders(values: int) -> dict[str, Build]:
-    """Return how to build each mechanism with the least error at an epsilon; one-hot only if values fit."""
+    """Return how to build each mechanism with the least error at an epsilon; those of bits only if values fit."""
     builders: dict[str, Build] = {"k-rr": _krr(values)}
     if values <= LARGEST_BUCKETS:
         builders["rappor-one-hot"] = partial(best_one_hot, values)
+        builders["subset-selection"] = partial(SubsetSelection.from_epsilon, values)
     return builders | {"local-hash": LocalHash.from_epsilon, "rappor": best_bloom}
 
 
@@ -288,12 +290,12 @@ def _row(
 def _table(rows: list[PlanRow], std_error: float, best: str, limit: float | None) -> str:
     """Return the comparison for people."""
     wanted = f"reports for {std_error:g}"
-    lines = [f"{'mechanism':<15} {'epsilon':>8} {'std error':>10} {'detectable':>11} {wanted:>18}"]
+    lines = [f"{'mechanism':<16} {'epsilon':>8} {'std error':>10} {'detectable':>11} {wanted:>18}"]
     for row in rows:
         needed = "none" if row.reports_needed is None else f"{row.reports_needed:,}"
         found = "none" if row.smallest_detectable is None else f"{row.smallest_detectable:.6f}"
         lines.append(
-            f"{row.mechanism:<15} {rounded_up(row.epsilon):>8} {up_to_one(row.std_error):>10} {found:>11}"
+            f"{row.mechanism:<16} {rounded_up(row.epsilon):>8} {up_to_one(row.std_error):>10} {found:>11}"
             f" {needed:>18}"
         )
     few = "" if limit is None else f"; k-RR beats one-hot RAPPOR below {limit:.1f} values at this epsilon"
