@@ -1,7 +1,7 @@
 """Checks of single fields of the collection file: allowed range, value, remedy."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -12,36 +12,6 @@ ANY_ORIGIN = "*"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 ORIGIN = re.compile(r"https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 MOST_BYTES = 1 << 26  # of a file; a million candidates of 64 bytes
-
-
-class MistakesError(ValueError):
-    """Several mistakes of one entry.
-
-    Parameters
-    ----------
-    messages : for people, one for each, at least 1.
-    """
-
-    def __init__(self, messages: Iterable[str]) -> None:
-        self.messages = tuple(messages)
-        super().__init__("; ".join(self.messages))
-
-
-def messages_of(error: ValueError) -> tuple[str, ...]:
-    """Return the message of each mistake."""
-    return error.messages if isinstance(error, MistakesError) else (str(error),)
-
-
-def check_all(*checks: Callable[[], object]) -> None:
-    """Run all checks; raise MistakesError with the message of every ValueError, if any."""
-    found: list[str] = []
-    for check in checks:
-        try:
-            check()
-        except ValueError as error:
-            found += messages_of(error)
-    if found:
-        raise MistakesError(dict.fromkeys(found))
 
 
 def check_range(field: str, value: float, lowest: float, highest: float) -> None:

@@ -1,13 +1,13 @@
 """An entry of `collections` in the collection file: its fields by mechanism, and what it defines."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import msgspec
 from msgspec import Meta
 
-from deniable.config.checks import YEAR_SECONDS, check_all, check_distinct, check_range, read_lines
+from deniable.config.checks import YEAR_SECONDS, check_distinct, check_range, read_lines
+from deniable.config.section import Section
 from deniable.config.settings.allowance import LARGEST_REPORTS_PER_WINDOW, Allowance, Budget
 from deniable.estimators.canary import MOST_VALUES, least_reports
 from deniable.estimators.collection import (
@@ -21,18 +21,20 @@ from deniable.estimators.collection import (
 from deniable.estimators.decoding.hashed.growth.alphabet import alphabet_of
 from deniable.estimators.decoding.hashed.growth.branches import check_steps
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
+from deniable.estimators.mechanisms.hashing.function_pool import LARGEST_BUCKETS, LARGEST_COUNTERS
 from deniable.estimators.mechanisms.hashing.local_hash import LocalHash
 from deniable.estimators.mechanisms.hashing.longitudinal_hash import LongitudinalHash
-from deniable.estimators.mechanisms.hashing.prefix_tree import PrefixTree, utf_8
-from deniable.estimators.mechanisms.krr import KRR
+from deniable.estimators.mechanisms.hashing.prefix_tree import LONGEST, MOST_LEVELS, PrefixTree, utf_8
+from deniable.estimators.mechanisms.krr import KRR, LARGEST_EPSILON
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
-from deniable.estimators.mechanisms.matrix.one_hot_pair import OneHotPair
+from deniable.estimators.mechanisms.matrix.one_hot_pair import LEAST_EPSILON, OneHotPair
 from deniable.estimators.mechanisms.matrix.pair import LARGEST_CELLS, PairKRR
 from deniable.estimators.mechanisms.mechanism import Mechanism
-from deniable.estimators.mechanisms.rappor import Rappor
+from deniable.estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS, Rappor
+from deniable.estimators.mechanisms.rappor_bits import LARGEST_EPSILON as LARGEST_BITS_EPSILON
 from deniable.estimators.mechanisms.rappor_bits import choose_thresholds, round_to_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
-from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, SquareWave
+from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, LARGEST_STEPS, LEAST_STEPS, SquareWave
 
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000
@@ -40,52 +42,78 @@ CHANGE_ALARMS = (0.001, 1000)  # lowest and highest rate of false alarms of chan
 MOST_GROWN_COUNTERS = 1 << 26  # of the windows that are kept: 64 to 512 MiB
 MOST_PUBLISHED = 100_000  # with publish: all; they are published in one transaction
 
-Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$")]
+BUDGET_ADVICE = (
+    "write budget: {epsilon: …, delta: …, period_seconds: …}, with values: any or unchanged if it is "
+    "memoized, or budget: none, which enforces nothing"
+)
+
+Name = Annotated[
+    str,
+    Meta(
+        pattern="^[a-z][a-z0-9_-]{0,62}$",
+        description="1 to 63 lower-case letters, digits, _ and -, beginning with a letter",
+    ),
+]
+Text = Annotated[str, Meta(extra={"remedy": 'quote it: "…"'})]
+Probability = Annotated[float, Meta(gt=0, lt=1)]
+Epsilon = Annotated[float, Meta(gt=0, le=LARGEST_EPSILON)]
+EpsilonOne = Annotated[float, Meta(gt=0, description="a number in (0, epsilon_inf)")]
+CandidatesFile = Annotated[str, Meta(description="a path of a file with one candidate a line")]
 
 
-class BudgetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BudgetEntry(Section, frozen=True):
     """What all reports of one client to one collection may cost together in a period."""
 
-    epsilon: float
-    delta: float
-    period_seconds: int
-    values: Literal["unchanged", "any"] | None = None
-    changes: int | None = None
+    remedy: ClassVar[str] = BUDGET_ADVICE
 
-    def __post_init__(self) -> None:
+    epsilon: Annotated[float, Meta(gt=0)]
+    delta: Probability
+    period_seconds: Annotated[int, Meta(ge=1, lt=2**32)]
+    values: Literal["unchanged", "any"] | None = None
+    changes: Annotated[int, Meta(ge=0)] | None = None
+
+    def check_budget(self) -> None:
+        """Changes are limited only whatever values do."""
         self.budget()
 
     def budget(self) -> Budget:
-        """Return the budget; ValueError if a field is out of range."""
+        """Return the budget; ValueError if fields contradict each other."""
         return Budget(self.epsilon, self.delta, self.period_seconds, self.changes, self.values)
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="mechanism", kw_only=True):
+class _Entry(Section, frozen=True, tag_field="mechanism", kw_only=True):
     name: Name
-    window_seconds: int
-    grace_seconds: int
-    retention_seconds: int = 3600
-    minimum_reports: int = 100
-    window_packs: int = 4_000_000
+    window_seconds: Annotated[int, Meta(ge=1, le=YEAR_SECONDS)]
+    grace_seconds: Annotated[int, Meta(ge=0, le=YEAR_SECONDS)]
+    # If shorter, a window could expire before all partitions have closed it, and never become final.
+    retention_seconds: Annotated[int, Meta(ge=60, le=10 * YEAR_SECONDS)] = 3600
+    minimum_reports: Annotated[int, Meta(ge=1, le=10**12)] = 100
+    window_packs: Annotated[int, Meta(ge=1, le=10**8)] = 4_000_000
     publish: Literal["top", "all"] = "top"
-    change_alarms_a_year: float = CHANGE_ALARMS_A_YEAR
-    reports_per_window: int = 1
-    budget: Literal["none"] | BudgetEntry
+    change_alarms_a_year: Annotated[float, Meta(ge=CHANGE_ALARMS[0], le=CHANGE_ALARMS[1])] = (
+        CHANGE_ALARMS_A_YEAR
+    )
+    reports_per_window: Annotated[int, Meta(ge=1, le=LARGEST_REPORTS_PER_WINDOW)] = 1
+    budget: Annotated[Literal["none"] | BudgetEntry, Meta(description="none, or a mapping")]
 
-    def __post_init__(self) -> None:
-        check_range("window_seconds", self.window_seconds, 1, YEAR_SECONDS)
-        check_range("grace_seconds", self.grace_seconds, 0, YEAR_SECONDS)
-        # If shorter, a window could expire before all partitions have closed it, and never become final.
-        check_range("retention_seconds", self.retention_seconds, 60, 10 * YEAR_SECONDS)
-        check_range("minimum_reports", self.minimum_reports, 1, 10**12)
-        check_range("window_packs", self.window_packs, 1, 10**8)
-        check_range("change_alarms_a_year", self.change_alarms_a_year, *CHANGE_ALARMS)
-        check_range("reports_per_window", self.reports_per_window, 1, LARGEST_REPORTS_PER_WINDOW)
+    def mechanism(self) -> Mechanism:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        raise NotImplementedError
 
-    def _collection(self, mechanism: Mechanism, **fields: Any) -> Collection:
+    def details(self, _: Path) -> dict[str, Any]:
+        """Return what the mechanism adds to a Collection; ValueError if fields contradict each other.
+
+        Parameters
+        ----------
+        folder : that paths in the entry are relative to.
+        """
+        return {}
+
+    def collection(self, folder: Path) -> Collection:
+        """Return the collection that the entry defines; ValueError as in `details`."""
         collection = Collection(
             name=self.name,
-            mechanism=mechanism,
+            mechanism=self.mechanism(),
             publish_all=self.publish == "all",
             window_seconds=self.window_seconds,
             grace_seconds=self.grace_seconds,
@@ -93,38 +121,38 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             minimum_reports=self.minimum_reports,
             window_packs=self.window_packs,
             change_alarms_a_year=self.change_alarms_a_year,
-            **fields,
+            **self.details(folder),
         )
         if collection.publish_all:
             check_range("number of values with publish: all", collection.entries, 1, MOST_PUBLISHED)
         return collection
 
 
-class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Buckets(_Entry, frozen=True, kw_only=True):
     """A list of values or their number, and optionally a bucket for all other values."""
 
-    values: list[str] | None = None
-    size: int | None = None
+    values: list[Text] | None = None
+    size: Annotated[int, Meta(ge=1, le=LARGEST_SIZE)] | None = None
     other: bool = True
     canary: bool = False
 
-    def _bucket_collection(self, mechanism: KRR | LongitudinalKRR, *, memoize: bool) -> Collection:
+    def details(self, _: Path) -> dict[str, Any]:
+        """Return the values."""
         if self.canary:
-            self._check_canary(mechanism)
-        return self._collection(
-            mechanism,
-            values=tuple(self.values or ()),
-            other=self.other,
-            canary=self.canary,
-            memoize=memoize,
-        )
+            self._check_canary()
+        return {"values": tuple(self.values or ()), "other": self.other, "canary": self.canary}
 
-    def _check_canary(self, mechanism: KRR | LongitudinalKRR) -> None:
+    def mechanism(self) -> KRR | LongitudinalKRR:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        raise NotImplementedError
+
+    def _check_canary(self) -> None:
         if self.other:
             raise ValueError("a canary sends listed values alone; write other: false")
-        check_range("number of values of a canary", mechanism.k, 2, MOST_VALUES)
+        check_range("number of values of a canary", self._k(), 2, MOST_VALUES)
         # With fewer reports, false alarms are more frequent than stated.
-        check_range("minimum_reports of this canary", self.minimum_reports, least_reports(mechanism), 10**12)
+        least = least_reports(self.mechanism())
+        check_range("minimum_reports of this canary", self.minimum_reports, least, 10**12)
 
     def _k(self) -> int:
         if (self.values is None) == (self.size is None):
@@ -133,42 +161,43 @@ class _Buckets(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
         size = len(self.values or ()) if self.size is None else self.size
         check_range("number of values", size, 1 if self.other else 2, LARGEST_SIZE)
         if self.other:
-            check_not_other("values", self.values or ())
+            check_not_other(self.values or ())
         return size + self.other
 
 
-class KRREntry(_Buckets, frozen=True, forbid_unknown_fields=True, tag="k-rr", kw_only=True):
+class KRREntry(_Buckets, frozen=True, tag="k-rr", kw_only=True):
     """A k-RR collection."""
 
-    epsilon: float
+    epsilon: Epsilon
 
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        return self._bucket_collection(KRR.from_epsilon(self._k(), self.epsilon), memoize=False)
+    def mechanism(self) -> KRR:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return KRR.from_epsilon(self._k(), self.epsilon)
 
 
-class LongitudinalEntry(
-    _Buckets, frozen=True, forbid_unknown_fields=True, tag="k-rr-longitudinal", kw_only=True
-):
+class LongitudinalEntry(_Buckets, frozen=True, tag="k-rr-longitudinal", kw_only=True):
     """A k-RR collection with permanent responses: always memoized."""
 
-    epsilon_inf: float
-    epsilon_one: float
+    epsilon_inf: Epsilon
+    epsilon_one: EpsilonOne
 
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        mechanism = LongitudinalKRR.from_epsilons(self._k(), self.epsilon_inf, self.epsilon_one)
-        return self._bucket_collection(mechanism, memoize=True)
+    def mechanism(self) -> LongitudinalKRR:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return LongitudinalKRR.from_epsilons(self._k(), self.epsilon_inf, self.epsilon_one)
+
+    def details(self, folder: Path) -> dict[str, Any]:
+        """Return the values, and that permanent responses are kept."""
+        return _Buckets.details(self, folder) | {"memoize": True}
 
 
-class _Bits(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Bits(_Entry, frozen=True, kw_only=True):
     """Permanent and instantaneous noise on bits, given as probabilities or as epsilons."""
 
-    f: float | None = None
-    p: float | None = None
-    q: float | None = None
-    epsilon_inf: float | None = None
-    epsilon_one: float | None = None
+    f: Annotated[float, Meta(ge=0, lt=1)] | None = None
+    p: Annotated[float, Meta(gt=0, lt=1, description="a number in (0, q)")] | None = None
+    q: Probability | None = None
+    epsilon_inf: Annotated[float, Meta(gt=0, le=LARGEST_BITS_EPSILON)] | None = None
+    epsilon_one: EpsilonOne | None = None
     memoize: bool = True
 
     def _thresholds(self, ones: int) -> tuple[int, int, int]:
@@ -180,215 +209,226 @@ class _Bits(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
                 return choose_thresholds(ones, epsilon_inf, epsilon_one)
         raise ValueError("give either f, p and q, or epsilon_inf and epsilon_one")
 
-    def _hot_collection(self, values: list[str], hot: int) -> Collection:
-        check_distinct("values", values)
-        mechanism = HotRappor(len(values), hot, *self._thresholds(hot))
-        return self._collection(mechanism, values=tuple(values), memoize=self.memoize)
 
-
-class _Hashed(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Hashed(_Entry, frozen=True, kw_only=True):
     """A pool of hash functions, and the strings to look for."""
 
-    hash_functions: int | None = None
-    hash_buckets: int | None = None
-    candidates: list[str] | None = None
-    candidates_file: str | None = None
+    hash_functions: Annotated[int, Meta(ge=1, le=LARGEST_COUNTERS // 2)] | None = None
+    hash_buckets: (
+        Annotated[int, Meta(ge=2, le=LARGEST_BUCKETS, description=f"a prime in [2, {LARGEST_BUCKETS}]")]
+        | None
+    ) = None
+    candidates: list[Text] | None = None
+    candidates_file: CandidatesFile | None = None
+
+    def details(self, folder: Path) -> dict[str, Any]:
+        """Return the strings to look for."""
+        return {"candidates": _candidates(self.candidates, self.candidates_file, folder)}
 
 
-class HashEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="local-hash", kw_only=True):
+class HashEntry(_Hashed, frozen=True, tag="local-hash", kw_only=True):
     """A local-hashing collection."""
 
-    epsilon: float
+    epsilon: Epsilon
 
-    def collection(self, folder: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other.
-
-        Parameters
-        ----------
-        folder : that `candidates_file` is relative to.
-        """
-        mechanism = LocalHash.from_epsilon(self.epsilon, self.hash_functions, self.hash_buckets)
-        return self._collection(mechanism, candidates=_candidates(self, folder))
+    def mechanism(self) -> LocalHash:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return LocalHash.from_epsilon(self.epsilon, self.hash_functions, self.hash_buckets)
 
 
-class LongitudinalHashEntry(
-    _Hashed, frozen=True, forbid_unknown_fields=True, tag="local-hash-longitudinal", kw_only=True
-):
+class LongitudinalHashEntry(_Hashed, frozen=True, tag="local-hash-longitudinal", kw_only=True):
     """A local-hashing collection with permanent responses: always memoized."""
 
-    epsilon_inf: float
-    epsilon_one: float
+    epsilon_inf: Epsilon
+    epsilon_one: EpsilonOne
 
-    def collection(self, folder: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other.
-
-        Parameters
-        ----------
-        folder : that `candidates_file` is relative to.
-        """
-        mechanism = LongitudinalHash.from_epsilons(
+    def mechanism(self) -> LongitudinalHash:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return LongitudinalHash.from_epsilons(
             self.epsilon_inf, self.epsilon_one, self.hash_functions, self.hash_buckets
         )
-        return self._collection(mechanism, candidates=_candidates(self, folder), memoize=True)
+
+    def details(self, folder: Path) -> dict[str, Any]:
+        """Return the strings to look for, and that permanent responses are kept."""
+        return _Hashed.details(self, folder) | {"memoize": True}
 
 
-class GrowEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GrowEntry(Section, frozen=True):
     """That workers look for frequent texts at each final window."""
 
-    windows: int
-    rate: float = FALSE_DISCOVERY_RATE
+    windows: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description=f"an integer from 1 to {MOST_GROWN_COUNTERS} divided by the counters of a window",
+        ),
+    ]
+    rate: Probability = FALSE_DISCOVERY_RATE
 
     def rule(self, mechanism: PrefixTree) -> GrowthRule:
-        """Return the rule; ValueError if a field is out of range."""
+        """Return the rule; ValueError if it would need too much memory."""
         most = MOST_GROWN_COUNTERS // (mechanism.cohorts * mechanism.width)
         check_range("grow.windows", self.windows, 1, most)
-        if not 0 < self.rate < 1:
-            raise ValueError(f"grow.rate must be in (0, 1), got {self.rate}")
         return GrowthRule(self.windows, self.rate)
 
 
-class PrefixTreeEntry(_Hashed, frozen=True, forbid_unknown_fields=True, tag="prefix-tree", kw_only=True):
+class PrefixTreeEntry(_Hashed, frozen=True, tag="prefix-tree", kw_only=True):
     """A prefix tree: any text, of which frequent ones are found without candidates."""
 
-    epsilon: float
-    lengths: list[int]
-    alphabet: str = ""
-    grow: GrowEntry | None = None
+    epsilon: Epsilon
+    lengths: Annotated[
+        list[Annotated[int, Meta(ge=1, le=LONGEST)]],
+        Meta(
+            min_length=2,
+            max_length=MOST_LEVELS,
+            description=f"a list of 2 to {MOST_LEVELS} ascending integers in [1, {LONGEST}]",
+        ),
+    ]
+    alphabet: Annotated[str, Meta(description="the characters of texts, as one text")] = ""
+    grow: Annotated[GrowEntry, Meta(description="a mapping with windows, and if need be rate")] | None = None
 
-    def collection(self, folder: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other.
+    def mechanism(self) -> PrefixTree:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return PrefixTree.from_epsilon(self.lengths, self.epsilon, self.hash_functions, self.hash_buckets)
 
-        Parameters
-        ----------
-        folder : that `candidates_file` is relative to.
-        """
-        mechanism = PrefixTree.from_epsilon(
-            self.lengths, self.epsilon, self.hash_functions, self.hash_buckets
-        )
+    def details(self, folder: Path) -> dict[str, Any]:
+        """Return alphabet, candidates and when to look for frequent texts."""
+        mechanism = self.mechanism()
         check_steps(mechanism, alphabet_of(self.alphabet))
         is_listed = self.candidates is not None or self.candidates_file is not None
-        candidates = _candidates(self, folder) if is_listed else ()
+        candidates = _candidates(self.candidates, self.candidates_file, folder) if is_listed else ()
         prefixes = [mechanism.prefix(utf_8(each), mechanism.cohorts - 1) for each in candidates]
         check_distinct(
             f"candidates in their first {mechanism.lengths[-1]} bytes",
             [each.decode("utf-8", "backslashreplace") for each in prefixes],
         )
         growth = None if self.grow is None else self.grow.rule(mechanism)
-        return self._collection(mechanism, candidates=candidates, alphabet=self.alphabet, growth=growth)
+        return {"candidates": candidates, "alphabet": self.alphabet, "growth": growth}
 
 
-class RapporEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor", kw_only=True):
+class RapporEntry(_Bits, frozen=True, tag="rappor", kw_only=True):
     """A Bloom-filter RAPPOR collection."""
 
-    bits: int
-    hashes: int
-    cohorts: int
-    candidates: list[str] | None = None
-    candidates_file: str | None = None
+    bits: Annotated[int, Meta(ge=8, le=LARGEST_BITS, multiple_of=8)]
+    hashes: Annotated[int, Meta(ge=1)]
+    cohorts: Annotated[int, Meta(ge=1, le=LARGEST_COHORTS)]
+    candidates: list[Text] | None = None
+    candidates_file: CandidatesFile | None = None
 
-    def collection(self, folder: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other.
+    def mechanism(self) -> Rappor:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return Rappor(self.bits, self.hashes, self.cohorts, *self._thresholds(self.hashes))
 
-        Parameters
-        ----------
-        folder : that `candidates_file` is relative to.
-        """
-        mechanism = Rappor(self.bits, self.hashes, self.cohorts, *self._thresholds(self.hashes))
-        return self._collection(mechanism, candidates=_candidates(self, folder), memoize=self.memoize)
+    def details(self, folder: Path) -> dict[str, Any]:
+        """Return the strings to look for, and whether permanent responses are kept."""
+        candidates = _candidates(self.candidates, self.candidates_file, folder)
+        return {"candidates": candidates, "memoize": self.memoize}
 
 
-class OneHotEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor-one-hot", kw_only=True):
+class _HotEntry(_Bits, frozen=True, kw_only=True):
+    """RAPPOR with one bit for each listed value."""
+
+    values: list[Text]
+
+    def details(self, _: Path) -> dict[str, Any]:
+        """Return the values, and whether permanent responses are kept."""
+        check_distinct("values", self.values)
+        return {"values": tuple(self.values), "memoize": self.memoize}
+
+
+class OneHotEntry(_HotEntry, frozen=True, tag="rappor-one-hot", kw_only=True):
     """RAPPOR with one bit for each listed value, of which a report sets one."""
 
-    values: list[str]
-
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        return self._hot_collection(self.values, 1)
+    def mechanism(self) -> HotRappor:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return HotRappor(len(self.values), 1, *self._thresholds(1))
 
 
-class KHotEntry(_Bits, frozen=True, forbid_unknown_fields=True, tag="rappor-k-hot", kw_only=True):
+class KHotEntry(_HotEntry, frozen=True, tag="rappor-k-hot", kw_only=True):
     """RAPPOR with one bit for each listed value, of which a report sets up to `hot`."""
 
-    values: list[str]
-    hot: int
+    hot: Annotated[int, Meta(ge=1, description="an integer in [1, number of values]")]
 
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        return self._hot_collection(self.values, self.hot)
+    def mechanism(self) -> HotRappor:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return HotRappor(len(self.values), self.hot, *self._thresholds(self.hot))
 
 
-class NumberEntry(_Entry, frozen=True, forbid_unknown_fields=True, tag="number", kw_only=True):
+class NumberEntry(_Entry, frozen=True, tag="number", kw_only=True):
     """A number between two ends, by Square Wave."""
 
-    minimum: float
-    maximum: float
-    steps: int = DEFAULT_STEPS
-    epsilon: float
+    minimum: Annotated[float, Meta(description="a number below maximum")]
+    maximum: Annotated[float, Meta(description="a number above minimum")]
+    steps: Annotated[int, Meta(ge=LEAST_STEPS, le=LARGEST_STEPS)] = DEFAULT_STEPS
+    epsilon: Epsilon
 
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        mechanism = SquareWave.from_epsilon(self.minimum, self.maximum, self.steps, self.epsilon)
-        return self._collection(mechanism)
+    def mechanism(self) -> SquareWave:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return SquareWave.from_epsilon(self.minimum, self.maximum, self.steps, self.epsilon)
 
 
-class FieldEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FieldEntry(Section, frozen=True):
     """One of the two fields of a pair."""
 
     name: Name
-    values: list[str]
+    values: list[Text]
     other: bool = True
-    epsilon: float | None = None
+    epsilon: Epsilon | None = None
+
+    def check_distinct(self) -> None:
+        """Each value is listed once."""
+        check_distinct("values", self.values)
+
+    def check_number(self) -> None:
+        """There must be as many values as a pair can have."""
+        least = 1 if self.other else 2
+        check_range("number of values", len(self.values), least, LARGEST_CELLS // 2 - self.other)
+
+    def check_not_other(self) -> None:
+        """No value may have the name of all others."""
+        check_not_other(self.values)
 
     def field(self) -> Field:
-        """Return the field; MistakesError if its values are too few, repeated or reserved."""
-        least, number = 1 if self.other else 2, f"number of values of {self.name}"
-        check_all(
-            lambda: check_distinct(f"values of {self.name}", self.values),
-            lambda: check_range(number, len(self.values), least, LARGEST_CELLS // 2 - self.other),
-            lambda: check_not_other(f"values of {self.name}", self.values),
-        )
+        """Return the field."""
         return Field(self.name, tuple(self.values), self.other)
 
 
-def check_not_other(field: str, values: Sequence[str]) -> None:
-    """Raise ValueError if a value is the name of the bucket of all others."""
-    if OTHER_LABEL in values:
-        raise ValueError(f"{field} must not contain '{OTHER_LABEL}', which stands for all others")
-
-
-class _Pair(_Entry, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Pair(_Entry, frozen=True, kw_only=True):
     """Two fields that are reported together."""
 
-    fields: Annotated[list[FieldEntry], Meta(min_length=2, max_length=2)]
+    fields: Annotated[
+        list[FieldEntry],
+        Meta(min_length=2, max_length=2, description="a list of two fields, each with name and values"),
+    ]
 
-    def _two(self, check_epsilon: Callable[[], object]) -> tuple[Field, Field]:
-        """Return the fields; MistakesError with all that is wrong with them and with epsilon."""
-        names = [each.name for each in self.fields]
-        check_all(
-            lambda: check_distinct("names of fields", names),
-            *(each.field for each in self.fields),
-            check_epsilon,
-        )
+    def check_names(self) -> None:
+        """The fields must have different names."""
+        check_distinct("names of fields", [each.name for each in self.fields])
+
+    def details(self, _: Path) -> dict[str, Any]:
+        """Return fields, and pairs of values."""
         first, second = (each.field() for each in self.fields)
-        return first, second
-
-    def _pair_collection(self, mechanism: PairKRR | OneHotPair, first: Field, second: Field) -> Collection:
         labels = pair_labels(first, second)
         check_distinct("pairs of values as shown", labels)
-        return self._collection(mechanism, values=labels, fields=(first, second))
+        return {"values": labels, "fields": (first, second)}
+
+    def _sizes(self) -> tuple[int, int]:
+        first, second = (len(each.field().labels) for each in self.fields)
+        return first, second
 
 
-class PairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="k-rr-pair", kw_only=True):
+class PairEntry(_Pair, frozen=True, tag="k-rr-pair", kw_only=True):
     """Two fields that are reported together, each by k-RR."""
 
-    epsilon: float | None = None
+    epsilon: Epsilon | None = None
 
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        first, second = self._two(lambda: PairKRR.from_epsilons(2, 2, *self._epsilons()))
-        mechanism = PairKRR.from_epsilons(len(first.labels), len(second.labels), *self._epsilons())
-        return self._pair_collection(mechanism, first, second)
+    def mechanism(self) -> PairKRR:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return PairKRR.from_epsilons(*self._sizes(), *self._epsilons())
+
+    def check_epsilon(self) -> None:
+        """Epsilon must be given once, and not exceed its range."""
+        PairKRR.from_epsilons(2, 2, *self._epsilons())
 
     def _epsilons(self) -> tuple[float, float]:
         """Privacy loss of each field: as stated, or half of the whole."""
@@ -400,21 +440,19 @@ class PairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="k-rr-pair",
         raise ValueError("give either epsilon, which both fields share equally, or an epsilon in each field")
 
 
-class HotPairEntry(_Pair, frozen=True, forbid_unknown_fields=True, tag="one-hot-pair", kw_only=True):
+class HotPairEntry(_Pair, frozen=True, tag="one-hot-pair", kw_only=True):
     """Two fields that are reported together, as one bit for each pair of values."""
 
-    epsilon: float
+    epsilon: Annotated[float, Meta(ge=LEAST_EPSILON, le=LARGEST_EPSILON)]
 
-    def collection(self, _: Path) -> Collection:
-        """Return the collection that the entry defines; ValueError if its fields contradict each other."""
-        first, second = self._two(self._check_epsilon)
-        mechanism = OneHotPair.from_epsilon(len(first.labels), len(second.labels), self.epsilon)
-        return self._pair_collection(mechanism, first, second)
+    def mechanism(self) -> OneHotPair:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return OneHotPair.from_epsilon(*self._sizes(), self.epsilon)
 
-    def _check_epsilon(self) -> None:
+    def check_epsilon(self) -> None:
+        """Epsilon must be that of the pair."""
         if any(each.epsilon is not None for each in self.fields):
             raise ValueError("epsilon is that of the pair: fields of a one-hot-pair take none of their own")
-        OneHotPair.from_epsilon(2, 2, self.epsilon)
 
 
 Entry = (
@@ -432,16 +470,20 @@ Entry = (
 )
 
 
-def _candidates(entry: _Hashed | RapporEntry, folder: Path) -> tuple[str, ...]:
+def check_not_other(values: Sequence[str]) -> None:
+    """Raise ValueError if a value is the name of the bucket of all others."""
+    if OTHER_LABEL in values:
+        raise ValueError(f"values must not contain '{OTHER_LABEL}', which stands for all others")
+
+
+def _candidates(listed: Sequence[str] | None, file: str | None, folder: Path) -> tuple[str, ...]:
     """Return the strings to look for: those listed, or those of a file with one a line."""
-    listed: Iterable[str]
-    if entry.candidates and entry.candidates_file is None:
-        listed = entry.candidates
-    elif entry.candidates is not None or entry.candidates_file is None:
+    if listed and file is None:
+        candidates = tuple(listed)
+    elif listed is not None or file is None:
         raise ValueError("give either candidates, a list of at least one text, or candidates_file, a path")
     else:
-        listed = read_lines("candidates_file", folder / entry.candidates_file)
-    candidates = tuple(listed)
+        candidates = tuple(read_lines("candidates_file", folder / file))
     check_distinct("candidates", candidates)
     check_range("number of candidates", len(candidates), 1, MOST_CANDIDATES)
     return candidates
@@ -459,5 +501,5 @@ def allowance_of(entry: Entry, folder: Path) -> Allowance:
     ------
     ValueError if its fields contradict each other.
     """
-    budget = entry.budget.budget() if isinstance(entry.budget, BudgetEntry) else None
+    budget = None if entry.budget == "none" else entry.budget.budget()
     return Allowance(entry.collection(folder), budget, entry.reports_per_window)

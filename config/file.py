@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ import msgspec
 
 from deniable.cluster.cluster import Cluster, split_addresses
 from deniable.cluster.logins.mechanisms import CredentialsError
-from deniable.config.checks import MOST_BYTES, messages_of
+from deniable.config.checks import MOST_BYTES
 from deniable.config.entries import Entry, allowance_of
-from deniable.config.every_error import MOST_ERRORS, every_error
-from deniable.config.problems import PlacedError, YamlPath, explain
+from deniable.config.section import Section, may_be_shown, sections_in
 from deniable.config.sections import (
     SECRETS,
     BudgetStoreSection,
@@ -33,7 +33,9 @@ from deniable.config.sections import (
 from deniable.config.settings.allowance import Allowance
 from deniable.config.settings.edge_address import EdgeAddress
 from deniable.config.text_files import UnreadableFileError, text_at
-from deniable.config.yaml_reader import line_of, parse
+from deniable.config.walk import WRONG, Problem, Walk
+from deniable.config.words import refusal, unknown_field
+from deniable.config.yaml_reader import line_finder, parse
 from deniable.estimators.collection import Collection
 from deniable.estimators.errors import DeniableError
 from deniable.protocol.topic_names import Topics
@@ -42,7 +44,7 @@ DEFAULT_FILE = Path("deniable.yaml")
 PREFIX = "DENIABLE_"
 #: Variables with a secret, of which the file must have none.
 SECRET_VARIABLES = tuple(f"{PREFIX}KAFKA__SECURITY__{secret}".upper() for secret in SECRETS)
-SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
+SECTIONS: Mapping[tuple[str, ...], type[Section]] = {
     ("kafka",): KafkaSection,
     ("kafka", "security"): SecuritySection,
     ("producer",): ProducerSection,
@@ -50,6 +52,7 @@ SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
     ("edge",): EdgeSection,
     ("relay",): RelaySection,
 }
+MAX_PROBLEMS = 20  # that are named at once
 OPTIONAL_SECTIONS = ("edge", "relay")  # there, even if empty, for deployments that take uploads
 
 
@@ -61,18 +64,6 @@ class WrongUseError(CollectionFileError):
     """The command line is wrong: it names an absent file, no address, or what the file has not."""
 
     exit_status = 2
-
-
-class _SeveralErrors(Exception):
-    """Mistakes of the file, in the order found."""
-
-    def __init__(self, errors: Sequence[PlacedError]) -> None:
-        super().__init__(f"{len(errors)} mistakes")
-        self.errors = errors
-
-
-class _VariableError(ValueError):
-    """An environment variable cannot be used; the file is not at fault."""
 
 
 @dataclass(frozen=True)
@@ -167,30 +158,30 @@ def load(
     try:
         text = text_at(path, MOST_BYTES)
         document = _read(text)
-        wrong = _passwords(document)
-        variables = _override(document, os.environ if environment is None else environment)
-        if bootstrap_servers is not None:
-            _check_option(bootstrap_servers)
-            _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
-        wrong += _empty_security(document)
-        document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
-        file, connection, allowances = _built(document, path, variables, wrong)
-    except WrongUseError:
-        raise
     except UnreadableFileError as error:
         raise WrongUseError(f"{path}: {error}") from error
-    except _VariableError as error:  # nothing is wrong with the file
-        raise CollectionFileError(str(error)) from error
-    except _SeveralErrors as several:
-        raise CollectionFileError(_located(path, text, several.errors)) from None
     except ValueError as error:
         raise CollectionFileError(f"{path}: {error}") from error
+    problems = _take_secrets(document)
+    variables = _override(document, os.environ if environment is None else environment)
+    if bootstrap_servers is not None:
+        _check_option(bootstrap_servers)
+        _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
+    walk = Walk(File, {section: _blame(names) for section, names in variables.items()})
+    problems += _empty_security(document)
+    document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
+    file, allowances = _read_file(document, path.parent, walk)
+    problems += walk.problems
+    if problems:
+        raise CollectionFileError(_located(path, text, problems))
     is_without_kafka = _is_without_kafka(document, file)
     if is_without_kafka:
-        connection = (
+        connection: Cluster | str = (
             f"{path}: this needs Kafka, and there is no section kafka: producers deliver to "
             f"{file.producer.deliver}. Do it where Kafka is reached, or name its kafka.bootstrap_servers"
         )
+    else:
+        connection = _connection(file.kafka, path, _blame(variables.get("kafka", ())))
     return Configuration(
         path,
         file.revision,
@@ -226,40 +217,87 @@ def _read(text: str) -> dict[str, Any]:
     return document
 
 
-def _override(document: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
-    """Replace fields by environment variables; return those variables that set fields of `kafka`."""
-    used = []
+def _read_file(document: dict[str, Any], folder: Path, walk: Walk) -> tuple[File, tuple[Allowance, ...]]:
+    """Read what the document defines; it is whole only if the walk finds no problems."""
+    file = walk.read(File, document)
+    allowances: list[Allowance] = []
+    names: dict[str, int] = {}
+
+    def check(entry: Entry, index: int) -> None:
+        attempt = partial(walk.attempt, ("collections", index), entry)
+        attempt(lambda: _check_name(names, entry.name, index))
+        attempt(_check_grace, file, entry)
+        allowance = attempt(allowance_of, entry, folder)
+        if allowance is WRONG:  # name, too, what the first mistake hides
+            attempt(lambda: entry.mechanism())
+            attempt(lambda: entry.details(folder))
+        allowances.append(allowance)
+
+    entries = walk.attempt((), file, lambda: file.collections)
+    for index, entry in enumerate(() if entries is WRONG else entries):
+        check(entry, index)
+    return file, tuple(allowances)
+
+
+def _check_name(names: dict[str, int], name: str, index: int) -> None:
+    """Names must be distinct."""
+    if (first := names.setdefault(name, index)) != index:
+        raise ValueError(f"name must be distinct, got that of collections[{first}]")
+
+
+def _check_grace(file: File, entry: Entry) -> None:
+    """Relays must be able to deliver within the grace."""
+    if file.relay is None and file.edge is None:
+        return
+    least = (file.relay or RelaySection()).delivery_seconds
+    if entry.grace_seconds <= least:
+        raise ValueError(
+            f"grace_seconds must be more than delivery_seconds of relay, {least}, got {entry.grace_seconds}: "
+            "raise it, or lower relay.delivery_seconds"
+        )
+
+
+def _override(document: dict[str, Any], environment: Mapping[str, str]) -> dict[str, list[str]]:
+    """Replace fields by environment variables; return those used, by section of the file."""
+    used: dict[str, list[str]] = {}
+    wrong = []
     for secret, replacing in zip(SECRETS, SECRET_VARIABLES, strict=True):
         if any(variable.upper() == replacing for variable in environment):
             for source in ("file", "command"):  # the variable replaces them
                 _security(document).pop(f"{secret}_{source}", None)
-    # `deliver` before the fields that need it.
-    for variable, text in sorted(environment.items(), key=lambda each: not each[0].endswith("__DELIVER")):
+    for variable, text in environment.items():
         *sections, field = variable.removeprefix(PREFIX).lower().split("__")
         section = tuple(sections)
         is_meant = section or field.startswith(("kafka", "producer", *OPTIONAL_SECTIONS))
         if not variable.startswith(PREFIX) or not is_meant:
             continue
-        if section not in SECTIONS:
-            allowed = ", ".join("__".join((PREFIX + name[0], *name[1:], "")).upper() for name in SECTIONS)
-            raise _VariableError(f"variable {variable} must begin with one of {allowed} and name a field")
-        given = {field: text} | _needed(document, section, field)
         try:
-            converted = msgspec.convert(given, SECTIONS[section], strict=False)
-        except msgspec.ValidationError as error:
-            raise _VariableError(f"variable {variable}: {explain(error, given, section)}") from error
-        _set(document, section, field, getattr(converted, field))
-        if section[0] == "kafka":
-            used.append(variable)
+            value = _value_of(section, field, text)
+        except ValueError as error:
+            wrong.append(f"variable {variable}{error}")
+            continue
+        _set(document, section, field, value)
+        used.setdefault(section[0], []).append(variable)
+    if wrong:  # the file may be right
+        raise CollectionFileError("\n".join(wrong))
     return used
 
 
-def _needed(document: dict[str, Any], section: tuple[str, ...], field: str) -> dict[str, str]:
-    """Return the field without which this one of the same section is refused."""
-    producer = document.get("producer")
-    if section != ("producer",) or not field.startswith("edge_") or not isinstance(producer, dict):
-        return {}
-    return {"deliver": producer["deliver"]} if isinstance(producer.get("deliver"), str) else {}
+def _value_of(section: tuple[str, ...], field: str, text: str) -> Any:
+    """Return a variable's value as that of its field; ValueError that completes a sentence."""
+    if section not in SECTIONS:
+        allowed = ", ".join("__".join((PREFIX + name[0], *name[1:], "")).upper() for name in SECTIONS)
+        raise ValueError(f" must begin with one of {allowed} and name a field")
+    kind = SECTIONS[section]
+    types = {each.name: each.type for each in msgspec.structs.fields(kind)}
+    if field not in types:
+        raise ValueError(f": {unknown_field(field, kind, tuple(types), (), File)[0]}")
+    try:
+        return msgspec.convert(text, types[field], strict=False)
+    except msgspec.ValidationError:
+        is_shown = kind.shows_values and all(map(may_be_shown, sections_in(types[field])))
+        said = refusal(types[field], text, is_shown=is_shown)
+        raise ValueError(f": {field}: {said}") from None
 
 
 def _set(document: dict[str, Any], section: tuple[str, ...], field: str, value: object) -> None:
@@ -278,30 +316,29 @@ def _check_option(bootstrap_servers: str) -> None:
         raise WrongUseError(f"--{error}".replace("_", "-", 1)) from error
 
 
-def _passwords(document: dict[str, Any]) -> list[PlacedError]:
+def _take_secrets(document: dict[str, Any]) -> list[Problem]:
     """Take secrets out: the file is copied, committed and mailed. The environment may hold them."""
     security = _security(document)
     wrong = []
     for secret, variable in zip(SECRETS, SECRET_VARIABLES, strict=True):
         if secret in security:
             security.pop(secret)
-            said = f"name a {secret}_file, or set the variable {variable}"
-            place = ("kafka", "security", secret)
-            wrong.append(PlacedError(place, f"{'.'.join(place)} must not be in the file: {said}"))
+            said = f"must not be in the file: name a {secret}_file, or set the variable {variable}"
+            wrong.append(Problem(("kafka", "security", secret), f"kafka.security.{secret} {said}"))
     return wrong
 
 
-def _empty_security(document: dict[str, Any]) -> list[PlacedError]:
+def _empty_security(document: dict[str, Any]) -> list[Problem]:
     """Refuse an empty kafka.security: a section that lost its lines must not mean plaintext connections."""
     kafka = document.get("kafka")
     if not isinstance(kafka, dict) or kafka.get("security", {}) is not None:
         return []
     kafka["security"] = {}
     said = (
-        "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities "
-        "that this system trusts; leave it out for plaintext connections"
+        "kafka.security must not be empty: name its fields, or write {} for TLS with the authorities that "
+        "this system trusts; leave it out for plaintext connections"
     )
-    return [PlacedError(("kafka", "security"), said)]
+    return [Problem(("kafka", "security"), said)]
 
 
 def _security(document: dict[str, Any]) -> dict[str, Any]:
@@ -310,95 +347,23 @@ def _security(document: dict[str, Any]) -> dict[str, Any]:
     return security if isinstance(security, dict) else {}
 
 
-def _connection(kafka: KafkaSection, path: Path, variables: Sequence[str]) -> Cluster | str:
+def _blame(variables: Sequence[str]) -> str:
+    return f" (set by the environment: {', '.join(variables)})" if variables else ""
+
+
+def _connection(kafka: KafkaSection, path: Path, blame: str) -> Cluster | str:
+    """Return addresses and credentials, or what to say if a credential is missing."""
     try:
-        return _cluster(kafka, path.parent, variables)
+        security = None if kafka.security is None else kafka.security.within(path.parent)
     except CredentialsError as error:
-        return f"{path}: {error}"
+        return f"{path}: kafka.security: {error}{blame}"
+    return Cluster(kafka.bootstrap_servers, security, kafka.allow_plaintext)
 
 
-def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Cluster:
-    blamed = f" (set by the environment: {', '.join(variables)})" if variables else ""
-    try:
-        split_addresses(kafka.bootstrap_servers)  # wrong addresses are refused without credentials, too
-    except ValueError as error:
-        raise PlacedError(("kafka", "bootstrap_servers"), f"kafka.{error}{blamed}") from error
-    try:
-        security = None if kafka.security is None else kafka.security.within(folder)
-    except CredentialsError as error:
-        raise CredentialsError(f"kafka.security: {error}{blamed}") from error
-    except ValueError as error:
-        raise PlacedError(("kafka", "security"), f"kafka.security: {error}{blamed}") from error
-    try:
-        return Cluster(kafka.bootstrap_servers, security, kafka.allow_plaintext)
-    except ValueError as error:
-        raise PlacedError(("kafka",), f"kafka.{error}{blamed}") from error
-
-
-def _located(path: Path, text: str, errors: Sequence[PlacedError]) -> str:
-    """Return a line for each error, in the order of the file's lines."""
-    placed = [(line_of(text, each.place, each.field), each) for each in errors]
-    placed.sort(key=lambda each: each[0] or 0)
-    return "\n".join(f"{path}{f':{line}' if line else ''}: {error}" for line, error in placed)
-
-
-def _built(
-    document: dict[str, Any], path: Path, variables: Sequence[str], wrong: Sequence[PlacedError]
-) -> tuple[File, Cluster | str, tuple[Allowance, ...]]:
-    """Build what the document defines; _SeveralErrors if it has mistakes, or `wrong` names some."""
-    allowances: list[Allowance] = []
-
-    def check(file: File) -> list[PlacedError]:
-        allowances.clear()
-        found = []
-        try:
-            _connection(file.kafka, path, variables)
-        except PlacedError as error:
-            found.append(error)
-        found += _add_allowances(allowances, file.collections, path.parent)
-        return found + _too_short_graces(file)
-
-    try:
-        file = msgspec.convert(document, File)
-    except msgspec.ValidationError:
-        file = None
-    if file is None or wrong or check(file):
-        raise _SeveralErrors([*wrong, *every_error(document, check)][:MOST_ERRORS])
-    return file, _connection(file.kafka, path, variables), tuple(allowances)
-
-
-def _too_short_graces(file: File) -> list[PlacedError]:
-    """Refuse graces in which relays could not deliver."""
-    if file.relay is None and file.edge is None:
-        return []
-    least = (file.relay or RelaySection()).delivery_seconds
-    return [
-        PlacedError(
-            ("collections", i),
-            f"collections[{i}] ({entry.name}): grace_seconds must be more than delivery_seconds of relay, "
-            f"{least}, got {entry.grace_seconds}: raise it, or lower relay.delivery_seconds",
-            "grace_seconds",
-        )
-        for i, entry in enumerate(file.collections)
-        if entry.grace_seconds <= least
-    ]
-
-
-def _add_allowances(allowances: list[Allowance], entries: Sequence[Entry], folder: Path) -> list[PlacedError]:
-    """Append the allowance of each entry; return what is wrong."""
-    wrong: list[PlacedError] = []
-    places: dict[str, int] = {}
-    for i, entry in enumerate(entries):
-        place: YamlPath = ("collections", i)
-        shown = f"collections[{i}] ({entry.name})"
-        if (first := places.setdefault(entry.name, i)) != i:
-            said = f"{shown}: name must be distinct, got that of collections[{first}]"
-            wrong.append(PlacedError(place, said, "name"))
-            continue
-        try:
-            allowances.append(allowance_of(entry, folder))
-        except ValueError as error:
-            for said in messages_of(error):
-                field = said.removeprefix("number of ").split(" ", 1)[0]
-                wrong.append(PlacedError(place, f"{shown}: {said}", field))
-    return wrong
+def _located(path: Path, text: str, problems: Sequence[Problem]) -> str:
+    """Return a line for each of the first problems, in the order of the file's lines."""
+    lines = line_finder(text)
+    placed = sorted(((lines(problem.path), problem) for problem in problems), key=lambda each: each[0] or 0)
+    return "\n".join(
+        f"{path}{f':{line}' if line else ''}: {problem.message}" for line, problem in placed[:MAX_PROBLEMS]
+    )

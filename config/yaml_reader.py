@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -36,25 +36,26 @@ def parse(text: str) -> object:
         ) from None
 
 
-def line_of(text: str, place: Sequence[str | int], field: str = "") -> int | None:
-    """Return the line number, from 1, of a place in YAML that `parse` has accepted; None if it is not there.
+def line_finder(text: str) -> Callable[[Sequence[str | int]], int | None]:
+    """Return a function that finds the line of a path in YAML that `parse` has accepted.
 
-    Parameters
-    ----------
-    text : of the file.
-    place : names of fields and indices, outermost first. For an absent field, the line of its section.
-    field : a field of the mapping at that place; its own line if the mapping has it.
+    Its argument are names of fields and indices, outermost first; its result is a line number, from 1. An
+    absent field has the line of its section; None if that is absent, too.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", YAMLWarning)
-        node = YAML(typ="safe", pure=True).compose(text)
-    line = node.start_mark.line + 1 if not place else None
-    for step in (*place, *([field] if field else [])):
-        found = _child(node, step)
-        if found is None:
-            break
-        line, node = found
-    return line
+        root = YAML(typ="safe", pure=True).compose(text)
+
+    def line_of(path: Sequence[str | int]) -> int | None:
+        node, line = root, root.start_mark.line + 1 if len(path) < 2 else None
+        for step in path:
+            found = _child(node, step)
+            if found is None:
+                break
+            line, node = found
+        return line
+
+    return line_of
 
 
 def _child(node: Any, step: str | int) -> tuple[int, Any] | None:

@@ -1,32 +1,18 @@
 """`deniable check`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
-from deniable.config.allowed_values import allowed
 from deniable.config.describe import describe
 from deniable.config.file import CollectionFileError, load
-from deniable.config.sections import SECRETS, File
 from deniable.deploy.cli.options import config_option
 from deniable.deploy.offline.check_facts import FileFacts, facts_of
 from deniable.deploy.offline.costs.memory import memory_lines
 from deniable.deploy.offline.costs.sharing import DEFAULT_CLIENTS, MOST_CLIENTS, sharing_lines
 from deniable.deploy.offline.costs.shuffled_facts import shuffled_facts, shuffled_sentence
-
-
-def file_schema() -> dict[str, Any]:
-    """Return the schema. It knows names and types of fields; ranges are in its descriptions."""
-    schema = msgspec.json.schema(File)
-    for secret in SECRETS:
-        schema["$defs"]["SecuritySection"]["properties"].pop(secret)  # only the environment may set it
-    for name, definition in schema["$defs"].items():
-        for field, described in definition.get("properties", {}).items():
-            if name != "SecuritySection" and (words := allowed(field, in_budget=name == "BudgetEntry")):
-                described["description"] = words
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "deniable.yaml", **schema}
+from deniable.deploy.offline.file_schema import file_schema
 
 
 @click.command()

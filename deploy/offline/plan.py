@@ -214,7 +214,7 @@ def _krr(values: int) -> Build:
 
 
 def _builders(values: int) -> dict[str, Build]:
-    """Return how to build each mechanism with the least error at an epsilon; those of bits only if values fit."""
+    """Return how to build each mechanism with the least error at an epsilon; bits only if values fit."""
     builders: dict[str, Build] = {"k-rr": _krr(values)}
     if values <= LARGEST_BUCKETS:
         builders["rappor-one-hot"] = partial(best_one_hot, values)

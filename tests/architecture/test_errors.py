@@ -19,8 +19,6 @@ CAUGHT_INSIDE = {
     "cluster.connection.causes.PlaintextPort": "cause_of",
     "cluster.connection.causes.TlsPort": "cause_of",
     "deploy.cluster.doctor.case.NotUsedError": "the examination, which skips the step",
-    "config.checks.MistakesError": "messages_of, which returns each mistake",
-    "config.problems.PlacedError": "load, which adds file and line",
     "config.text_files.UnreadableFileError": "load, as wrong use, and whoever else names the file",
     "deploy.produce.input.lines.BrokenLineError": "InputBatches, which adds the line's number",
     "edge.sending.kafka_session.SessionError": "the upload writer, which shows it as a reason of /readyz",

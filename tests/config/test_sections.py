@@ -286,7 +286,7 @@ def test_messages_of_missing_fields(file: Path, pin_messages: PinMessages) -> No
         texts: dict[str, object] = {"mechanism": entry.__struct_config__.tag, "name": "a", "budget": "none"}
         texts["values"] = ["A", "B"]
         texts["fields"] = [{"name": name, "values": ["A", "B"]} for name in "ab"]
-        texts["lengths"] = [1, 2]
+        texts |= {"lengths": [1, 2], "bits": 8}
         given = {name: texts.get(name, 1) for name in ["mechanism", *required]}
         for field in given:
             rest = {name: value for name, value in given.items() if name != field}

@@ -174,7 +174,7 @@ def test_a_bad_file_is_refused_before_anything_connects(line: str, run: Run) -> 
         with pytest.raises(BlockingIOError):
             server.accept()
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith("Error: deniable.yaml:4: collections[0] (carrier): epsilon ")
+    assert ended.err.startswith("Error: deniable.yaml:4: collections[0].epsilon: ")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from deniable.deploy.offline.check import file_schema
+from deniable.deploy.offline.file_schema import file_schema
 from deniable.deploy.start.init import COLLECTION_FILE
 from tests.support.deploy.collection_texts import WHOLE
 

@@ -2,20 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
+from msgspec import Meta, inspect
 
-from deniable.config.allowed_values import MECHANISMS, allowed
-from deniable.config.entries import BudgetEntry
+from deniable.config.entries import KRREntry
 from deniable.config.file import CollectionFileError, load
-from deniable.config.sections import (
-    BudgetStoreSection,
-    EdgeSection,
-    File,
-    KafkaSection,
-    ProducerSection,
-    RelaySection,
-)
+from deniable.config.section import members, nested
+from deniable.config.sections import EdgeSection, File, KafkaSection, ProducerSection, RelaySection
+from deniable.config.words import words_of
 
 COLLECTION = {
     "name": "plan",
@@ -59,7 +56,9 @@ def document(field: str, value: str) -> str:
     ],
 )
 def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
-    words = allowed(field, in_budget=False) or ""
+    kinds = (KRREntry, *SECTIONS.values())
+    types = {each.name: each.type for kind in kinds for each in msgspec.structs.fields(kind)}
+    words = words_of(types[field])
     _lowest, highest = re.search(r"[\[(]([\d.]+), ([\d.]+)\]$", words).groups()  # type: ignore[union-attr]
     file = tmp_path / "deniable.yaml"
     file.write_text(document(field, str(int(highest) + 1)))
@@ -69,15 +68,38 @@ def test_stated_range_is_the_enforced_one(tmp_path: Path, field: str) -> None:
     load(file, environment={})
 
 
-def test_every_field_without_words_is_text_or_a_mapping() -> None:
-    sections = (File, KafkaSection, ProducerSection, BudgetStoreSection, EdgeSection, RelaySection)
-    known = {field for section in sections for field in section.__struct_fields__}
-    known.update(*(entry.__struct_fields__ for entry in MECHANISMS.values()))
-    wordless = {field for field in known if allowed(field, in_budget=False) is None}
-    assert wordless == {
-        *("kafka", "producer", "security", "budget_store", "edge", "relay"),
-        *("bootstrap_servers", "data_dir", "secret_file", "candidates_file", "edge_ca_file"),
-        *("signing_key_file", "certificate_file", "key_file"),
-        *("allow_plaintext", "other", "canary", "memoize"),  # the type says it all
+def test_numbers_without_a_range_are_limited_by_other_fields() -> None:
+    open_ended = {
+        field.name
+        for section in nested(File)
+        for field in msgspec.structs.fields(section)
+        for info in map(inspect.type_info, members(field.type))
+        if _is_number(info) and not re.search(r"[\[(].+, .+[\])]|of at least|from 1 to", words_of(field.type))
     }
-    assert all(allowed(field, in_budget=True) for field in BudgetEntry.__struct_fields__)
+    assert open_ended == {"minimum", "maximum"}
+
+
+def _is_number(info: inspect.Type) -> bool:
+    return isinstance(
+        info.type if isinstance(info, inspect.Metadata) else info, inspect.IntType | inspect.FloatType
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (int, "an integer"),
+        (Annotated[int, Meta(ge=2)] | None, "an integer of at least 2"),
+        (Annotated[int, Meta(ge=1, lt=5)], "an integer in [1, 5)"),
+        (Annotated[int, Meta(ge=8, le=64, multiple_of=8)], "a multiple of 8 in [8, 64]"),
+        (Annotated[float, Meta(gt=0)], "a number in (0, inf)"),
+        (Annotated[float, Meta(gt=0, le=16)], "a number in (0, 16]"),
+        (Annotated[float, Meta(gt=0, description="a number below q")], "a number below q"),
+        (Literal["wait", "drop"] | None, "one of wait, drop"),
+        (list[str], "a list of text"),
+        (dict[str, str] | None, "a mapping of text to text"),
+        (bool, "true or false"),
+    ],
+)
+def test_words_say_the_constraints_of_a_type(kind: Any, words: str) -> None:
+    assert words_of(kind) == words
