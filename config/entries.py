@@ -35,6 +35,7 @@ from deniable.estimators.mechanisms.rappor_bits import LARGEST_EPSILON as LARGES
 from deniable.estimators.mechanisms.rappor_bits import choose_thresholds, round_to_thresholds
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, LARGEST_STEPS, LEAST_STEPS, SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 
 LARGEST_SIZE = 1_400_000
 MOST_CANDIDATES = 1_000_000
@@ -128,16 +129,45 @@ class _Entry(Section, frozen=True, tag_field="mechanism", kw_only=True):
         return collection
 
 
-class _Buckets(_Entry, frozen=True, kw_only=True):
+class _Listed(_Entry, frozen=True, kw_only=True):
     """A list of values or their number, and optionally a bucket for all other values."""
 
     values: list[Text] | None = None
     size: Annotated[int, Meta(ge=1, le=LARGEST_SIZE)] | None = None
     other: bool = True
-    canary: bool = False
 
     def details(self, _: Path) -> dict[str, Any]:
         """Return the values."""
+        return {"values": tuple(self.values or ()), "other": self.other}
+
+    def _k(self) -> int:
+        if (self.values is None) == (self.size is None):
+            raise ValueError("give either values, a list of text, or size, a number of values")
+        check_distinct("values", self.values or ())
+        size = len(self.values or ()) if self.size is None else self.size
+        check_range("number of values", size, 1 if self.other else 2, LARGEST_SIZE)
+        if self.other:
+            check_not_other(self.values or ())
+        return size + self.other
+
+
+class SubsetEntry(_Listed, frozen=True, tag="subset-selection", kw_only=True):
+    """A collection whose reports are sets of values."""
+
+    epsilon: Epsilon
+
+    def mechanism(self) -> SubsetSelection:
+        """Return what randomizes; ValueError if fields contradict each other."""
+        return SubsetSelection.from_epsilon(self._k(), self.epsilon)
+
+
+class _Buckets(_Listed, frozen=True, kw_only=True):
+    """Values that a report names, which may be those of a canary."""
+
+    canary: bool = False
+
+    def details(self, _: Path) -> dict[str, Any]:
+        """Return the values, and whether they are a canary's."""
         if self.canary:
             self._check_canary()
         return {"values": tuple(self.values or ()), "other": self.other, "canary": self.canary}
@@ -153,16 +183,6 @@ class _Buckets(_Entry, frozen=True, kw_only=True):
         # With fewer reports, false alarms are more frequent than stated.
         least = least_reports(self.mechanism())
         check_range("minimum_reports of this canary", self.minimum_reports, least, 10**12)
-
-    def _k(self) -> int:
-        if (self.values is None) == (self.size is None):
-            raise ValueError("give either values, a list of text, or size, a number of values")
-        check_distinct("values", self.values or ())
-        size = len(self.values or ()) if self.size is None else self.size
-        check_range("number of values", size, 1 if self.other else 2, LARGEST_SIZE)
-        if self.other:
-            check_not_other(self.values or ())
-        return size + self.other
 
 
 class KRREntry(_Buckets, frozen=True, tag="k-rr", kw_only=True):
@@ -457,6 +477,7 @@ class HotPairEntry(_Pair, frozen=True, tag="one-hot-pair", kw_only=True):
 
 Entry = (
     KRREntry
+    | SubsetEntry
     | LongitudinalEntry
     | PairEntry
     | HotPairEntry
