@@ -54,7 +54,7 @@ class SecuritySection(_FIELDS):  # type: ignore[misc] # mypy sees no fields
 
     def within(self, folder: Path) -> Security:
         """Return the clients' settings; ValueError if fields are missing or contradict each other."""
-        given = {field: getattr(self, field) for field in field_types()}
+        given = {field: getattr(self, field) for field in SecuritySection.__struct_fields__}
         paths = {field: folder / path for field, path in given.items() if path and field.endswith("_file")}
         return Security(**given | paths)
 

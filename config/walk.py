@@ -188,16 +188,19 @@ class Walk:
             return kinds[0]
         by_tag = {str(kind.__struct_config__.tag): kind for kind in kinds}
         tags: Any = Literal[tuple(by_tag)]
-        named = {name: str(given) for name, given in value.items() if isinstance(name, str)}
-        if tag in named:
-            if named[tag] not in by_tag:
+        texts = {
+            name: given for name, given in value.items() if isinstance(name, str) and isinstance(given, str)
+        }
+        if tag in value:
+            given = texts.get(tag, "")
+            if given not in by_tag:
                 self.add((*path, tag), refusal(tags, value[tag]))
-            near = get_close_matches(named[tag], by_tag, 1)
         else:  # its name may be misspelt
-            misspelt = get_close_matches(tag, [name for name, given in named.items() if given in by_tag], 1)
-            near = [named[name] for name in misspelt]
-            if not near:
+            misspelt = get_close_matches(tag, [name for name in texts if texts[name] in by_tag], 1)
+            given = texts[misspelt[0]] if misspelt else ""
+            if not misspelt:
                 self.add(path, missing_field(tag, tags), tag)
+        near = get_close_matches(given, by_tag, 1)
         return by_tag[near[0]] if near else None
 
     def _unknown_names(
