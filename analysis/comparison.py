@@ -8,11 +8,12 @@ import numpy as np
 
 from deniable.aggregator.history.period_shares import PeriodShares, shares_of_roll_up
 from deniable.aggregator.history.periods import Period, iso
-from deniable.aggregator.history.rollup import WindowCoverage, coverage_of, roll_up, too_few_reports
+from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
 from deniable.aggregator.history.window_reader import Joined
 from deniable.analysis.differences import Differences, SideShares, compare_shares
 from deniable.analysis.errors import AnalysisError, WrongArgumentError, arrow
 from deniable.analysis.periods import check_window
+from deniable.analysis.roll_up import estimated
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.estimate_table import OTHER
 from deniable.estimators.collection import Collection
@@ -132,7 +133,10 @@ def compare_periods(
     AnalysisError if a period has fewer reports than minimum_reports, or no estimate fits its counts.
     """
     _check_change(collection, first, second)
-    shares = period_shares(collection, first), period_shares(collection, second)
+    shares = [
+        shares_of_roll_up(collection, estimated(collection, side.joined, side.period))
+        for side in (first, second)
+    ]
     sides = [_side(collection, *each) for each in zip((first, second), shares, strict=True)]
     found = compare_shares(sides[0], sides[1], rate)
     names = [*collection.labels(), *([OTHER] if collection.other else [])]
@@ -212,19 +216,3 @@ def _record_of(
         significant=found.significant.tolist(),
         fit_p_value=fits,
     )
-
-
-def period_shares(collection: Collection, side: JoinedPeriod) -> PeriodShares:
-    """Estimate the shares of a period without constraints.
-
-    Raises
-    ------
-    AnalysisError if it has fewer reports than minimum_reports, or no estimate fits its counts.
-    """
-    try:
-        result = roll_up(collection, side.joined)
-    except (ValueError, ArithmeticError) as error:
-        raise AnalysisError(f"no estimate fits the counts of {side.period}: {error}") from error
-    if result is None:
-        raise AnalysisError(too_few_reports(collection, side.joined, f" in {side.period}"))
-    return shares_of_roll_up(collection, result)

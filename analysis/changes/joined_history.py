@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.aggregator.history.inverse_variance import WeightedShares, join_shares
-from deniable.aggregator.history.period_shares import PeriodShares
+from deniable.aggregator.history.period_shares import PeriodShares, shares_of_roll_up
 from deniable.aggregator.history.periods import Period
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.records.estimate import NumberMean
@@ -18,8 +18,8 @@ from deniable.aggregator.records.history_part import HistoryPart
 from deniable.analysis.changes.comparability import DefinitionChange, change_between, sentence_of
 from deniable.analysis.changes.history_record import JOINED_VERSION, JoinedHistoryRecord
 from deniable.analysis.changes.joined_coverage import joined_coverage
-from deniable.analysis.comparison import JoinedPeriod, period_shares
 from deniable.analysis.errors import AnalysisError
+from deniable.analysis.roll_up import fitted
 from deniable.analysis.tables.estimate_table import OTHER
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.collection import Collection
@@ -60,7 +60,8 @@ def join_history(present: Definition, former: Sequence[Definition], period: Peri
         change = change_between(each.collection, present.collection)
         reason, shares = change.reason, None
         if not reason:
-            shares = _shares(each, period)
+            result = fitted(each.collection, each.joined, period)
+            shares = shares_of_roll_up(each.collection, result) if result else None
             least = each.collection.minimum_reports
             reason = "" if shares else f"fewer reports than minimum_reports = {least}"
         if shares is not None:
@@ -74,12 +75,6 @@ def join_history(present: Definition, former: Sequence[Definition], period: Peri
             f"give {'a longer period' if parts else 'a period of which there are final windows'}"
         )
     return _record(present, former, period, parts, found)
-
-
-def _shares(definition: Definition, period: Period) -> PeriodShares | None:
-    if definition.joined.counts.reports < definition.collection.minimum_reports:
-        return None
-    return period_shares(definition.collection, JoinedPeriod(period, definition.joined))
 
 
 def _part(

@@ -7,9 +7,9 @@ import click
 import msgspec
 
 from deniable.aggregator.history.periods import Period
-from deniable.analysis.comparison import ComparisonRecord
+from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
 from deniable.analysis.errors import AnalysisError
-from deniable.analysis.functions.roll_ups import RATES, comparison
+from deniable.analysis.functions.roll_ups import RATES
 from deniable.analysis.periods import named_period
 from deniable.config.file import load
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
@@ -22,7 +22,7 @@ from deniable.deploy.offline.estimate_table import (
     shown_share,
     without_candidates,
 )
-from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.past_windows import joined_of, json_option, print_coverage
 from deniable.deploy.query.period_options import zone_asked, zone_option
 from deniable.protocol.words import number_of
 
@@ -81,12 +81,14 @@ def compare(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    record = comparison(loaded, asked, (first, second), rate)
+    check_comparable(asked, first, second)
+    sides = [JoinedPeriod(each, joined_of(loaded, asked, each)) for each in (first, second)]
+    record = compare_periods(asked, sides[0], sides[1], rate)
     if as_json:
         click.echo(msgspec.json.encode(record))
         return
     for coverage in record.coverage:
-        click.echo("\n".join(coverage_lines(asked, coverage)), err=True)
+        print_coverage(asked, coverage)
     click.echo("\n".join(lines_of(record)))
 
 

@@ -8,9 +8,12 @@ import click
 import msgspec
 
 from deniable.aggregator.history.periods import iso
+from deniable.aggregator.history.rollup import coverage_of, record_of
 from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
+from deniable.analysis.changes.joined_history import Definition, join_history
 from deniable.analysis.functions import roll_ups as functions
-from deniable.analysis.functions.roll_ups import Edges, joined_history
+from deniable.analysis.functions.roll_ups import Edges
+from deniable.analysis.roll_up import estimated, rollup_table
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.config.file import load
 from deniable.deploy.cli.options import config_option, servers_option
@@ -24,9 +27,10 @@ from deniable.deploy.offline.estimate_table import (
 from deniable.deploy.query.past_windows import (
     all_values_option,
     check_all_values,
+    joined_of,
     json_option,
     lines_of_gaps,
-    past_of,
+    print_roll_up,
 )
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.protocol.words import number_of
@@ -119,18 +123,21 @@ def rollup(
         asked = functions.with_edges(asked, edges)
     period = period_asked(asked, start, end, last)
     if not former:
+        joined = joined_of(loaded, asked, period)
         if density:
-            table = functions.rollup(
-                loaded, collection=collection, start=period.start, end=period.end
-            ).density()
-            click.echo(_density(table))
+            coverage, result = coverage_of(asked, period, joined), estimated(asked, joined)
+            table = rollup_table(record_of(asked, coverage, joined, result, whole=True), other=False)
+            click.echo(_density(table.density()))
             return
         names = [*asked.labels(), *(["(other)"] if asked.other else [])]
         if (number := asked.number) is not None:
             names = row_names(number.row_bounds)
-        past_of(loaded, asked, period).answer(names, "value", as_json=as_json, for_all=for_all)
+        print_roll_up(asked, period, joined, names, "value", as_json=as_json, for_all=for_all)
         return
-    record = joined_history(loaded, asked, former, period)
+    present, *earlier = [
+        Definition(each, joined_of(loaded, each, period)) for each in functions.definitions_of(asked, former)
+    ]
+    record = join_history(present, earlier, period)
     if as_json:
         click.echo(msgspec.json.encode(record))
         return

@@ -27,7 +27,7 @@ from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.offline.estimate_table import contradictions
 from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
-from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.past_windows import json_option, print_coverage
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import FIT, fit_p_value
@@ -130,8 +130,7 @@ def changes(
     if as_json:
         click.echo(msgspec.json.encode(answer))
         return
-    for line in coverage_lines(asked, answer.coverage):
-        click.echo(line, err=True)
+    print_coverage(asked, answer.coverage)
     click.echo("\n".join(lines_of(asked, answer, monitor.newest())))
 
 
