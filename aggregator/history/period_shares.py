@@ -1,5 +1,6 @@
 """The unbiased shares of a roll-up and their errors, from which periods are compared and joined."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,20 @@ class PeriodShares(NamedTuple):
     misfit: FloatArray
     mean: ScalarEstimate | None
     fit_p_value: float
+
+    def placed(self, labels: Sequence[str], names: Sequence[str]) -> "PeriodShares":
+        """Return the shares of these names: NaN with infinite errors, and misfit 0, where there is none.
+
+        Parameters
+        ----------
+        labels : of the shares, at least as many.
+        names : wanted, in order.
+        """
+        index = {label: place for place, label in enumerate(labels)}
+        places = np.array([index.get(name, len(self.share)) for name in names], np.intp)
+        empty = {"share": np.nan, "std_error": np.inf, "shared_error": np.inf, "misfit": 0.0}
+        columns = {name: np.append(getattr(self, name), each)[places] for name, each in empty.items()}
+        return self._replace(**columns)
 
 
 def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:

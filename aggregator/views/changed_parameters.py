@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from deniable.aggregator.history.inverse_variance import join_shares
 from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.estimators.arrays import finite_or_none
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 
@@ -86,7 +87,7 @@ def joined(
         unbiased=found.share.tolist(),
         frequency=frequency.tolist(),
         count=(frequency * reports).tolist(),
-        std_error=[each if np.isfinite(each) else None for each in found.std_error.tolist()],
+        std_error=finite_or_none(found.std_error),
         low=found.low.tolist(),
         high=found.high.tolist(),
         significant=found.significant.tolist(),

@@ -1,15 +1,13 @@
 """The record of a history across changes of parameters, as a table, and its parts in sentences."""
 
-from typing import Any
-
 import msgspec
 
 from deniable.aggregator.history.periods import iso
 from deniable.aggregator.history.rollup import WindowCoverage
 from deniable.aggregator.records.estimate import NumberMean
 from deniable.aggregator.records.history_part import HistoryPart
-from deniable.analysis.errors import arrow
 from deniable.analysis.tables.arrow_table import ArrowTable
+from deniable.analysis.tables.record_table import record_table
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 from deniable.protocol.words import number_of
 
@@ -58,26 +56,7 @@ class JoinedHistoryRecord(msgspec.Struct, frozen=True):
 
     def table(self) -> ArrowTable:
         """Return a row for each value; `about` is the record without its columns."""
-        pa = arrow("a table of a joined history")
-        fields = msgspec.to_builtins(self)
-        lists = [name for name in self.__struct_fields__ if isinstance(getattr(self, name), list)]
-        columns = {
-            "value" if name == "values" else name: pa.array(fields[name], _kind(pa, name))
-            for name in lists
-            if name != "parts"
-        }
-        about = {name: each for name, each in fields.items() if name not in columns and name != "values"}
-        return ArrowTable(pa.table(columns), about)
-
-
-def _kind(pa: Any, name: str) -> Any:
-    kinds = {
-        "values": pa.string(),
-        "significant": pa.bool_(),
-        "differs": pa.bool_(),
-        "parts_of_value": pa.int64(),
-    }
-    return kinds.get(name, pa.float64())
+        return record_table(self, "a table of a joined history")
 
 
 def lines_of_parts(record: JoinedHistoryRecord) -> list[str]:

@@ -18,9 +18,7 @@ from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.config.file import load
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.offline.estimate_table import (
-    SHOWN,
     contradictions,
-    name_column,
     row_names,
     shown_share,
 )
@@ -33,6 +31,7 @@ from deniable.deploy.query.past_windows import (
     print_roll_up,
 )
 from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.deploy.query.value_rows import rows_of
 from deniable.protocol.words import number_of
 
 
@@ -173,18 +172,14 @@ def _shares(record: JoinedHistoryRecord) -> list[str]:
     if record.mean is not None:
         mean = record.mean
         return [lines[0], f"mean: {mean.value:.6g}, from {mean.low:.6g} to {mean.high:.6g}"]
-    order = sorted(range(len(record.values)), key=lambda place: -record.share[place])[:SHOWN]
-    names, width = name_column(record.values, order)
-    lines.append(
-        f"{'value':<{width}} {'parts':>5} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
-    )
-    for place in order:
-        figures = (record.low, record.high, record.shared_low, record.shared_high)
-        ends = " ".join(f"{column[place]:>9.6f}" for column in figures)
-        marks = f"{'*' if record.significant[place] else ' '}{'#' if record.differs[place] else ''}".rstrip()
+
+    def figures(place: int) -> str:
+        columns = (record.low, record.high, record.shared_low, record.shared_high)
+        ends = " ".join(f"{column[place]:>9.6f}" for column in columns)
+        marks = f"{'*' if record.significant[place] else ' '}{'#' if record.differs[place] else ''}"
         parts, share = record.parts_of_value[place], shown_share(record.share[place])
-        line = f"{names[place]:<{width}} {parts:>5} {share:>10.6f} {ends} {marks}"
-        lines.append(line.rstrip())
-    if len(record.values) > SHOWN:
-        lines.append(f"and {len(record.values) - SHOWN} more; --json shows all")
-    return lines
+        return f"{parts:>5} {share:>10.6f} {ends} {marks}"
+
+    order = sorted(range(len(record.values)), key=lambda place: -record.share[place])
+    heads = f"{'parts':>5} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
+    return [*lines, *rows_of(record.values, order, heads, figures)]
