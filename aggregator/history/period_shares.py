@@ -45,9 +45,16 @@ class PeriodShares(NamedTuple):
         """
         index = {label: place for place, label in enumerate(labels)}
         places = np.array([index.get(name, len(self.share)) for name in names], np.intp)
-        empty = {"share": np.nan, "std_error": np.inf, "shared_error": np.inf, "misfit": 0.0}
-        columns = {name: np.append(getattr(self, name), each)[places] for name, each in empty.items()}
-        return self._replace(**columns)
+
+        def at_names(column: FloatArray, empty: float) -> FloatArray:
+            return np.append(column, empty)[places]
+
+        return self._replace(
+            share=at_names(self.share, np.nan),
+            std_error=at_names(self.std_error, np.inf),
+            shared_error=at_names(self.shared_error, np.inf),
+            misfit=at_names(self.misfit, 0.0),
+        )
 
 
 def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:

@@ -19,7 +19,13 @@ from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare
 from deniable.analysis.errors import WrongArgumentError
 from deniable.analysis.functions.blocking import read_topic
 from deniable.analysis.functions.read import OF_FILES, Config, configuration_of, warn_of_deleted
-from deniable.analysis.periods import DAY_SECONDS, TimeGiven, check_window, named_period, period_between
+from deniable.analysis.periods import (
+    TimeGiven,
+    check_window,
+    default_seconds,
+    named_period,
+    period_between,
+)
 from deniable.analysis.roll_up import estimated, rollup_table
 from deniable.analysis.sources.files import Files, files_of, read_files
 from deniable.analysis.sources.left_out import (
@@ -216,8 +222,7 @@ def asked_period(
     collection: Collection, start: TimeGiven | None, end: TimeGiven | None, last: str | None
 ) -> Period:
     """Return the period asked for, as of `rollup`, once it is one that holds a window."""
-    length = max(DAY_SECONDS, 2 * collection.window_seconds)
-    period = period_between(start, end, last, time.time(), length)
+    period = period_between(start, end, last, time.time(), default_seconds(collection))
     check_window(collection, period)
     return period
 
