@@ -10,6 +10,7 @@ tables          columns of estimates and of windows, and the table that callers 
 sources         the topics, files and workers that tables are read from
 export          files that hold each window once, whatever is killed
 roll_up         the estimates of joined windows, and their table
+share_history   what changed in a period, and its shares at every look
 differences     shares compared, with intervals and a false-discovery rate
 comparison      which shares differ between two periods
 """

@@ -12,7 +12,7 @@ from aiohttp import web
 from deniable.aggregator.history.periods import Period, period_of
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.web.estimates_api import unfit
-from deniable.aggregator.web.past_windows import PastWindows, Question
+from deniable.aggregator.web.past_windows import PastQuestion, PastWindows
 from deniable.estimators.collection import Collection
 
 PARAMETERS = ("collection", "between", "and", "rate")
@@ -53,7 +53,7 @@ class Comparisons:
         """Routes for the web server."""
         return [self.past.route("/api/compare", self._question)]
 
-    def _question(self, request: web.Request) -> Question:
+    def _question(self, request: web.Request) -> PastQuestion:
         query = request.query
         if wrong := unfit(request, *PARAMETERS):
             raise ValueError(wrong)
@@ -67,7 +67,7 @@ class Comparisons:
         def compute(joined: Sequence[Joined]) -> bytes:
             return msgspec.json.encode(compare(collection, periods, joined, rate, MOST_VALUES))
 
-        return Question(collection, periods, compute, "deniable compare")
+        return PastQuestion(collection, periods, compute, "deniable compare")
 
 
 def _period(name: str, text: str) -> Period:

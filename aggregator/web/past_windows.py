@@ -22,7 +22,7 @@ from deniable.estimators.errors import DeniableError
 MOST_WINDOWS = 45_000  # a month of minutes
 
 
-class Question(NamedTuple):
+class PastQuestion(NamedTuple):
     """What is asked about final windows.
 
     Parameters
@@ -64,7 +64,7 @@ class PastWindows:
             raise LookupError(f"unknown collection; there are: {', '.join(self._collections)}")
         return self._collections[name]
 
-    def route(self, path: str, question_of: Callable[[web.Request], Question]) -> web.RouteDef:
+    def route(self, path: str, question_of: Callable[[web.Request], PastQuestion]) -> web.RouteDef:
         """Answer requests with JSON; or 400, 404, 422, 500 or 503 with the error.
 
         Parameters
@@ -90,7 +90,7 @@ class PastWindows:
 
         return web.get(path, answer)
 
-    async def _answer(self, question: Question) -> web.Response:
+    async def _answer(self, question: PastQuestion) -> web.Response:
         cluster, topics, seconds = self.deployment.cluster, self.deployment.topics, self.timing.read
         collection, periods = question.collection, question.periods
         try:
@@ -109,7 +109,7 @@ class PastWindows:
         return web.Response(body=body, content_type="application/json")
 
 
-def _check_length(question: Question) -> None:
+def _check_length(question: PastQuestion) -> None:
     seconds = question.collection.window_seconds
     for period in question.periods:
         windows = period.windows(seconds)

@@ -16,7 +16,7 @@ from deniable.aggregator.views.former_estimates import (
     read_former_estimates,
 )
 from deniable.aggregator.views.joined_so_far import RollUpAcrossChanges, SharesAcrossChanges, join_so_far
-from deniable.aggregator.web.past_windows import PastWindows, Question
+from deniable.aggregator.web.past_windows import PastQuestion, PastWindows
 from deniable.estimators.collection import Collection
 
 PARAMETERS = ("collection", "from", "to")
@@ -38,7 +38,7 @@ class RollUps:
         """Routes for the web server."""
         return [self.past.route("/api/rollup", self._question)]
 
-    def _question(self, request: web.Request) -> Question:
+    def _question(self, request: web.Request) -> PastQuestion:
         query = request.query
         unfit = [name for name in PARAMETERS if len(query.getall(name, [])) != 1]
         more = [each for each in query.items() if each[0] not in PARAMETERS]
@@ -57,7 +57,7 @@ class RollUps:
         def compute(joined: Sequence[Joined]) -> bytes:
             return msgspec.json.encode(_record(collection, period, joined[0], reading))
 
-        return Question(collection, [period], compute, "deniable rollup", read_former)
+        return PastQuestion(collection, [period], compute, "deniable rollup", read_former)
 
     async def _read(self, reading: FormerEstimates) -> None:
         """Read the estimates under former parameters, or note why they cannot be read."""
