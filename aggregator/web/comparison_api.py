@@ -14,10 +14,9 @@ from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.web.estimates_api import unfit
 from deniable.aggregator.web.past_windows import PastQuestion, PastWindows
 from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.significance import ALLOWED_RATES, FALSE_DISCOVERY_RATE
 
 PARAMETERS = ("collection", "between", "and", "rate")
-DEFAULT_RATE = 0.05
-LEAST_RATE, MOST_RATE = 1e-9, 0.5
 MOST_VALUES = 2000  # of an answer, as of an estimate's record
 
 
@@ -79,9 +78,10 @@ def _period(name: str, text: str) -> Period:
 
 def _rate(text: str | None) -> float:
     try:
-        rate = DEFAULT_RATE if text is None else float(text)
+        rate = FALSE_DISCOVERY_RATE if text is None else float(text)
     except ValueError:
         rate = -1.0
-    if not LEAST_RATE <= rate <= MOST_RATE:
-        raise ValueError(f"rate must be a number in [{LEAST_RATE:g}, {MOST_RATE}], got {str(text)[:60]!r}")
+    least, most = ALLOWED_RATES
+    if not least <= rate <= most:
+        raise ValueError(f"rate must be a number in [{least:g}, {most}], got {str(text)[:60]!r}")
     return rate

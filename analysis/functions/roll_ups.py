@@ -41,9 +41,9 @@ from deniable.config.file import Configuration
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import contradicts
 from deniable.estimators.frequency.numbers.chosen_rows import with_growing_rows, with_rows
+from deniable.estimators.frequency.significance import ALLOWED_RATES, FALSE_DISCOVERY_RATE
 
 OF_COUNTS = "their counts cannot be added; rollup with former=[FILE] joins their estimates"
-RATES = (1e-9, 0.5)
 LOG = "log"
 EDGES_ALLOWED = f"a list of ascending numbers, or '{LOG}'"
 Edges = Iterable[float] | Literal["log"]
@@ -159,7 +159,7 @@ def compare(
     collection: str,
     first: str | tuple[TimeGiven, TimeGiven],
     second: str | tuple[TimeGiven, TimeGiven],
-    rate: float = 0.05,
+    rate: float = FALSE_DISCOVERY_RATE,
     files: Files | None = None,
 ) -> ArrowTable:
     """Find which shares differ between two periods, like the command `deniable compare`.
@@ -202,10 +202,11 @@ def check_rate(rate: float) -> None:
 
 
 def check_comparison_rate(rate: float) -> None:
-    """Raise WrongArgumentError unless `rate` is a number in RATES."""
-    allowed = f"in [{RATES[0]:g}, {RATES[1]:g}]"
+    """Raise WrongArgumentError unless `rate` is a number in ALLOWED_RATES."""
+    least, most = ALLOWED_RATES
+    allowed = f"in [{least:g}, {most:g}]"
     check_type("rate", rate, Real, f"a number {allowed}")
-    if not RATES[0] <= rate <= RATES[1]:
+    if not least <= rate <= most:
         raise WrongArgumentError(f"rate must be {allowed}, got {rate}")
 
 

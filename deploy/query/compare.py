@@ -9,7 +9,6 @@ import msgspec
 from deniable.aggregator.history.periods import Period
 from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
 from deniable.analysis.errors import AnalysisError
-from deniable.analysis.functions.roll_ups import RATES
 from deniable.analysis.periods import named_period
 from deniable.config.file import load
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
@@ -23,6 +22,7 @@ from deniable.deploy.offline.estimate_table import (
 from deniable.deploy.query.past_windows import joined_of, json_option, print_coverage
 from deniable.deploy.query.period_options import zone_asked, zone_option
 from deniable.deploy.query.value_rows import rows_of
+from deniable.estimators.frequency.significance import ALLOWED_RATES, FALSE_DISCOVERY_RATE
 from deniable.protocol.words import number_of
 
 
@@ -53,8 +53,8 @@ class NamedPeriod(click.ParamType):
 @zone_option
 @click.option(
     "--rate",
-    type=NumberRange(*RATES),
-    default=0.05,
+    type=NumberRange(*ALLOWED_RATES),
+    default=FALSE_DISCOVERY_RATE,
     show_default=True,
     help="Expected share of false discoveries among the differences marked with *, at most.",
 )
