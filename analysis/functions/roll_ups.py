@@ -13,8 +13,7 @@ from deniable.aggregator.history.rollup import coverage_of, record_of
 from deniable.aggregator.history.window_reader import Joined, join_windows
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.arguments import check_name, check_type, numbers_of
-from deniable.analysis.changes.history_record import JoinedHistoryRecord
-from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.analysis.changes.joined_history import Definition, JoinedHistoryRecord, join_history
 from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare_periods
 from deniable.analysis.errors import WrongArgumentError
 from deniable.analysis.functions.blocking import read_topic

@@ -9,8 +9,7 @@ import msgspec
 
 from deniable.aggregator.history.periods import iso
 from deniable.aggregator.history.rollup import coverage_of, record_of
-from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
-from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.analysis.changes.joined_history import Definition, JoinedHistoryRecord, join_history
 from deniable.analysis.functions import roll_ups as functions
 from deniable.analysis.functions.roll_ups import Edges
 from deniable.analysis.roll_up import estimated, rollup_table
@@ -32,6 +31,7 @@ from deniable.deploy.query.past_windows import (
 )
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.deploy.query.value_rows import rows_of
+from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 from deniable.protocol.words import number_of
 
 
@@ -150,6 +150,30 @@ def _density(table: ArrowTable) -> str:
     lines = [f"{lower:>12.6g} {upper:>12.6g} {share:>10.6f}" for lower, upper, share in rows]
     head = f"{'from':>12} {'to':>12} {'share':>10}"
     return "\n".join(["density: a smooth estimate, without intervals", head, *lines])
+
+
+def lines_of_parts(record: JoinedHistoryRecord) -> list[str]:
+    """Say for people which windows were joined, where parameters changed, and what is not comparable."""
+    lines = [
+        f"{record.collection}: {number_of(len(record.parts), 'definition')}, {iso(record.start)} to "
+        f"{iso(record.end)}"
+    ]
+    for part in record.parts:
+        lines.append(
+            f"{iso(part.start)} to {iso(part.end)}: {number_of(part.windows, 'window', ',')}, "
+            f"{number_of(part.reports, 'report', ',')}, "
+            f"{part.mechanism}, epsilon {rounded_up_short(part.epsilon)} (fingerprint {part.fingerprint})"
+        )
+        if part.change:
+            lines.append(f"  changed since: {part.change}")
+        if part.not_joined:
+            lines.append(f"  not comparable, not joined: {part.not_joined}")
+    lines += [
+        f"{number_of(windows, 'window')} with other parameters (fingerprint {fingerprint}) skipped: give the "
+        "collection file that they were counted under as --former, too"
+        for fingerprint, windows in record.passed_over.items()
+    ]
+    return lines
 
 
 def _lines(record: JoinedHistoryRecord) -> list[str]:

@@ -14,8 +14,8 @@ from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.aggregator.views.changed_parameters import why_not_comparable
 from deniable.aggregator.views.estimate_history import EstimateHistory
 from deniable.analysis.changes.comparability import change_between, sentence_of
-from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
-from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.analysis.changes.joined_history import Definition, JoinedHistoryRecord, join_history
+from deniable.deploy.query.rollup import lines_of_parts
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import contradicts
 from deniable.estimators.frequency.inversion import Inversion
