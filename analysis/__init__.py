@@ -9,7 +9,8 @@ periods         the period that a caller asks for
 tables          columns of estimates and of windows, and the table that callers get
 sources         the topics, files and workers that tables are read from
 export          files that hold each window once, whatever is killed
-rollup_table    a roll-up as a table
+roll_up         the estimates of joined windows, and their table
+share_history   what changed in a period, and its shares at every look
 differences     shares compared, with intervals and a false-discovery rate
 comparison      which shares differ between two periods
 """

@@ -8,13 +8,16 @@ import numpy as np
 
 from deniable.aggregator.history.period_shares import PeriodShares, shares_of_roll_up
 from deniable.aggregator.history.periods import Period, iso
-from deniable.aggregator.history.rollup import WindowCoverage, coverage_of, roll_up, too_few_reports
+from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
 from deniable.aggregator.history.window_reader import Joined
-from deniable.analysis.differences import Differences, SideShares, compare_shares
-from deniable.analysis.errors import AnalysisError, WrongArgumentError, arrow
+from deniable.analysis.differences import SideShares, compare_shares
+from deniable.analysis.errors import AnalysisError, WrongArgumentError
 from deniable.analysis.periods import check_window
+from deniable.analysis.roll_up import estimated
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.estimate_table import OTHER
+from deniable.analysis.tables.record_table import columns_of, record_table
+from deniable.estimators.arrays import finite_or_none
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import FIT
 from deniable.estimators.rollup.overlap import client_overlap
@@ -71,29 +74,15 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
         periods = zip((self.between, self.other_period), self.fit_p_value, strict=True)
         return [(period, {FIT: fit}) for period, fit in periods]
 
-    def columns(self) -> list[str]:
-        """Return the names of the fields with an entry for each value."""
-        return [name for name in self.__struct_fields__ if isinstance(getattr(self, name), list)]
-
     def table(self) -> ArrowTable:
         """Return a row for each value; `about` is the record without its columns."""
-        pa = arrow("a table of a comparison")
-        names = self.columns()
-        kinds = {"values": pa.string(), "significant": pa.bool_()}
-        columns = {
-            "value" if name == "values" else name: pa.array(
-                getattr(self, name), kinds.get(name, pa.float64())
-            )
-            for name in names
-        }
-        about = {name: each for name, each in msgspec.to_builtins(self).items() if not isinstance(each, list)}
-        return ArrowTable(pa.table(columns), about)
+        return record_table(self, "a table of a comparison")
 
 
 def cut(record: ComparisonRecord, most: int) -> ComparisonRecord:
     """Leave out all but `most` values, >= 1, of the smallest p-values; the others keep their order."""
     kept = np.sort(np.argsort(record.p_value, kind="stable")[:most]).tolist()
-    columns = {name: [getattr(record, name)[place] for place in kept] for name in record.columns()}
+    columns = {name: [getattr(record, name)[place] for place in kept] for name in columns_of(record)}
     omitted = record.omitted + len(record.values) - len(kept)
     return msgspec.structs.replace(record, omitted=omitted, **columns)
 
@@ -132,12 +121,36 @@ def compare_periods(
     AnalysisError if a period has fewer reports than minimum_reports, or no estimate fits its counts.
     """
     _check_change(collection, first, second)
-    shares = period_shares(collection, first), period_shares(collection, second)
+    shares = [
+        shares_of_roll_up(collection, estimated(collection, side.joined, side.period))
+        for side in (first, second)
+    ]
     sides = [_side(collection, *each) for each in zip((first, second), shares, strict=True)]
     found = compare_shares(sides[0], sides[1], rate)
-    names = [*collection.labels(), *([OTHER] if collection.other else [])]
-    fits = shares[0].fit_p_value, shares[1].fit_p_value
-    return _record_of(collection, first, second, rate, names, found, fits)
+    return ComparisonRecord(
+        version=COMPARISON_VERSION,
+        collection=collection.name,
+        fingerprint=f"{collection.fingerprint:016x}",
+        between=f"{iso(first.period.start)}/{iso(first.period.end)}",
+        other_period=f"{iso(second.period.start)}/{iso(second.period.end)}",
+        windows=(len(first.joined.reports), len(second.joined.reports)),
+        reports=(first.joined.counts.reports, second.joined.counts.reports),
+        coverage=(
+            coverage_of(collection, first.period, first.joined),
+            coverage_of(collection, second.period, second.joined),
+        ),
+        rate=rate,
+        values=[*collection.labels(), *([OTHER] if collection.other else [])],
+        first_share=found.first.tolist(),
+        second_share=found.second.tolist(),
+        difference=found.difference.tolist(),
+        low=found.low.tolist(),
+        high=found.high.tolist(),
+        std_error=finite_or_none(found.std_error),
+        p_value=found.p_value.tolist(),
+        significant=found.significant.tolist(),
+        fit_p_value=(shares[0].fit_p_value, shares[1].fit_p_value),
+    )
 
 
 def compare_joined(
@@ -177,54 +190,3 @@ def _side(collection: Collection, side: JoinedPeriod, found: PeriodShares) -> Si
     repeated = client_overlap(windows) if collection.mechanism.repeats_noise else 1.0
     step = repeated * collection.mechanism.max_step / side.joined.counts.reports
     return SideShares(found.share, found.shared_error, step)
-
-
-def _record_of(
-    collection: Collection,
-    first: JoinedPeriod,
-    second: JoinedPeriod,
-    rate: float,
-    names: list[str],
-    found: Differences,
-    fits: tuple[float, float],
-) -> ComparisonRecord:
-    return ComparisonRecord(
-        version=COMPARISON_VERSION,
-        collection=collection.name,
-        fingerprint=f"{collection.fingerprint:016x}",
-        between=f"{iso(first.period.start)}/{iso(first.period.end)}",
-        other_period=f"{iso(second.period.start)}/{iso(second.period.end)}",
-        windows=(len(first.joined.reports), len(second.joined.reports)),
-        reports=(first.joined.counts.reports, second.joined.counts.reports),
-        coverage=(
-            coverage_of(collection, first.period, first.joined),
-            coverage_of(collection, second.period, second.joined),
-        ),
-        rate=rate,
-        values=names,
-        first_share=found.first.tolist(),
-        second_share=found.second.tolist(),
-        difference=found.difference.tolist(),
-        low=found.low.tolist(),
-        high=found.high.tolist(),
-        std_error=[each if np.isfinite(each) else None for each in found.std_error.tolist()],
-        p_value=found.p_value.tolist(),
-        significant=found.significant.tolist(),
-        fit_p_value=fits,
-    )
-
-
-def period_shares(collection: Collection, side: JoinedPeriod) -> PeriodShares:
-    """Estimate the shares of a period without constraints.
-
-    Raises
-    ------
-    AnalysisError if it has fewer reports than minimum_reports, or no estimate fits its counts.
-    """
-    try:
-        result = roll_up(collection, side.joined)
-    except (ValueError, ArithmeticError) as error:
-        raise AnalysisError(f"no estimate fits the counts of {side.period}: {error}") from error
-    if result is None:
-        raise AnalysisError(too_few_reports(collection, side.joined, f" in {side.period}"))
-    return shares_of_roll_up(collection, result)

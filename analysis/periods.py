@@ -115,10 +115,21 @@ def period_between(
 def duration_seconds(text: str) -> int:
     """Return the seconds of a duration such as 90m, 24h, 7d, 4w; WrongArgumentError if it is none."""
     check_type("last", text, str, LAST_ALLOWED)
-    match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
-    if match is None:
+    seconds = seconds_in(text)
+    if seconds is None:
         raise WrongArgumentError(f"last must be {LAST_ALLOWED}, got {reprlib.repr(text)}")
-    return int(match[1]) * UNITS[match[2]]
+    return seconds
+
+
+def seconds_in(duration: str) -> int | None:
+    """Return the seconds of a duration such as 90m, 24h, 7d, 4w; None if it is none."""
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", duration)
+    return None if match is None else int(match[1]) * UNITS[match[2]]
+
+
+def default_seconds(collection: Collection) -> int:
+    """Return the length of a period for which none is given: a day, or as long as surely holds a window."""
+    return max(DAY_SECONDS, 2 * collection.window_seconds)
 
 
 def check_window(collection: Collection, period: Period) -> None:

@@ -1,5 +1,6 @@
 """The unbiased shares of a roll-up and their errors, from which periods are compared and joined."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,27 @@ class PeriodShares(NamedTuple):
     misfit: FloatArray
     mean: ScalarEstimate | None
     fit_p_value: float
+
+    def placed(self, labels: Sequence[str], names: Sequence[str]) -> "PeriodShares":
+        """Return the shares of these names: NaN with infinite errors, and misfit 0, where there is none.
+
+        Parameters
+        ----------
+        labels : of the shares, at least as many.
+        names : wanted, in order.
+        """
+        index = {label: place for place, label in enumerate(labels)}
+        places = np.array([index.get(name, len(self.share)) for name in names], np.intp)
+
+        def at_names(column: FloatArray, empty: float) -> FloatArray:
+            return np.append(column, empty)[places]
+
+        return self._replace(
+            share=at_names(self.share, np.nan),
+            std_error=at_names(self.std_error, np.inf),
+            shared_error=at_names(self.shared_error, np.inf),
+            misfit=at_names(self.misfit, 0.0),
+        )
 
 
 def shares_of_roll_up(collection: Collection, result: RollUp) -> PeriodShares:

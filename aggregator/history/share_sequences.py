@@ -128,16 +128,14 @@ def sequence_at(collection: Collection, windows: Sequence[WindowShares]) -> Shar
         ends_at_every_look(collection, windows, level, slice(-1, None))
         for level in (ALPHA, ALPHA / len(units.labels))
     )
-    return _shown(
+    return _sequence(
         units,
+        mean_over_windows(unbiased, reports)[-1],
         IntervalEnds(each.low[-1], each.high[-1]),
         IntervalEnds(every.low[-1], every.high[-1]),
-        since=windows[0].start,
-        until=windows[-1].start + collection.window_seconds,
-        windows=len(windows),
-        reports=int(reports.sum()),
+        span=(windows[0].start, windows[-1].start + collection.window_seconds),
+        reports=reports,
         repeated_noise=_errs_alike(collection),
-        share=mean_over_windows(unbiased, reports)[-1],
     )
 
 
@@ -171,16 +169,14 @@ def sequence_of_record(
         sequence_of_totals(unbiased, errors, windows, level, report_steps(collection), repeated=repeated)
         for level in (ALPHA, ALPHA / values)
     )
-    return _shown(
+    return _sequence(
         units,
+        unbiased,
         each,
         every,
-        since=record.window_start,
-        until=record.window_end,
-        windows=len(windows),
-        reports=int(windows.sum()),
+        span=(record.window_start, record.window_end),
+        reports=windows,
         repeated_noise=repeated,
-        share=unbiased,
     )
 
 
@@ -192,17 +188,15 @@ def _errs_alike(collection: Collection) -> bool:
     return collection.mechanism.repeats_noise or pool_of(collection.mechanism) is not None
 
 
-def _shown(
+def _sequence(
     units: FigureUnits,
+    share: FloatArray,
     each: IntervalEnds,
     every: IntervalEnds,
     *,
-    since: int,
-    until: int,
-    windows: int,
-    reports: int,
+    span: tuple[int, int],
+    reports: FloatArray,
     repeated_noise: bool,
-    share: FloatArray,
 ) -> ShareSequence:
     """Return the record, in units; `each` and `every` are the ends of each value and of all at once."""
 
@@ -210,10 +204,10 @@ def _shown(
         return [units.figure(fraction) for fraction in column.tolist()]
 
     return ShareSequence(
-        since=since,
-        until=until,
-        windows=windows,
-        reports=reports,
+        since=span[0],
+        until=span[1],
+        windows=len(reports),
+        reports=int(reports.sum()),
         repeated_noise=repeated_noise,
         values=list(units.labels),
         share=figures(share),

@@ -8,7 +8,7 @@ cannot be removed, so the topic is read again without it. Revisions are rare, an
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -128,9 +128,10 @@ class WindowsReading:
         return self._wrong | {each.place for start, each in self._added.items() if not self._is_newest(start)}
 
     def joined(self) -> Joined:
-        """The result."""
-        reports = {start: each.reports for start, each in sorted(self._added.items()) if each.reports}
-        incomplete = sorted(self._last_page.keys() - self._added.keys())
+        """The result; do not use its counts where some are `wrongly_added`."""
+        newest = [start for start in sorted(self._added) if self._is_newest(start)]
+        reports = {start: self._added[start].reports for start in newest if self._added[start].reports}
+        incomplete = sorted(self._last_page.keys() - set(newest))
         others = {fingerprint: len(starts) for fingerprint, starts in self._others.items()}
         return Joined(self.sum, reports, incomplete, others, self._foreign)
 
@@ -180,13 +181,6 @@ class EachWindow(WindowsReading):
         kept = sorted(self._kept.items())
         return {start: counts for start, counts in kept if counts.reports and self._is_newest(start)}
 
-    def joined(self) -> Joined:
-        """The result; do not use its counts, which may include replaced revisions."""
-        reports = {start: counts.reports for start, counts in self.windows().items()}
-        complete = {start for start in self._kept if self._is_newest(start)}
-        incomplete = sorted(self._last_page.keys() - complete)
-        return replace(super().joined(), reports=reports, incomplete=incomplete)
-
     def _add(self, start: int, counts: WindowCounts, place: PagePlace) -> None:
         super()._add(start, counts, place)
         self._kept[start] = counts
@@ -201,6 +195,8 @@ async def read_windows(
     cluster: Cluster, topics: Topics, collection: Collection, period: Period
 ) -> tuple[Mapping[int, WindowCounts], Joined]:
     """Counts of the collection's final windows entirely within a period, by start; and the result.
+
+    Do not use the counts of the result, which may include replaced revisions.
 
     Raises
     ------

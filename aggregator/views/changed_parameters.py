@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from deniable.aggregator.history.inverse_variance import join_shares
 from deniable.aggregator.records.estimate import EstimateRecord
+from deniable.aggregator.records.history_part import named, reason_of_lists
+from deniable.estimators.arrays import finite_or_none
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 
@@ -34,8 +36,8 @@ def difference_of(record: EstimateRecord, present: Collection) -> str:
     )
     found = [f"{name} {before} to {after}" for name, before, after in pairs if before != after]
     gone, new = _list_changes(record, present)
-    found += [f"only then: {_named(gone)}"] if gone else []
-    found += [f"only now: {_named(new)}"] if new else []
+    found += [f"only then: {named(gone, NAMES_SHOWN)}"] if gone else []
+    found += [f"only now: {named(new, NAMES_SHOWN)}"] if new else []
     return "; ".join(found) or "other parameters of the mechanism"
 
 
@@ -44,15 +46,12 @@ def why_not_comparable(record: EstimateRecord, present: Collection) -> str:
     mechanism = present.mechanism
     if record.mechanism != mechanism.name and {record.mechanism, mechanism.name} & {*FORMS}:
         return "a report has another form"
-    took_any = record.mechanism in TEXTS or record.other is not None
     takes_any = present.other or present.takes_any_text
-    if not any(_list_changes(record, present)) and not record.omitted:
-        if took_any != takes_any and record.mechanism not in FORMS:
-            return "one takes values that are not listed, the other refuses them"
-        return ""
-    if took_any and takes_any:
-        return ""
-    return "the lists differ, and without `other` a share is one of listed values alone"
+    took_any = record.mechanism in TEXTS or record.other is not None
+    differ = any(_list_changes(record, present)) or record.omitted > 0
+    if not differ and record.mechanism in FORMS:  # whose records need not say what a report could be of
+        took_any = takes_any
+    return reason_of_lists(differ=differ, took_any=took_any, takes_any=takes_any)
 
 
 def joined(
@@ -86,7 +85,7 @@ def joined(
         unbiased=found.share.tolist(),
         frequency=frequency.tolist(),
         count=(frequency * reports).tolist(),
-        std_error=[each if np.isfinite(each) else None for each in found.std_error.tolist()],
+        std_error=finite_or_none(found.std_error),
         low=found.low.tolist(),
         high=found.high.tolist(),
         significant=found.significant.tolist(),
@@ -119,8 +118,3 @@ def _list_changes(record: EstimateRecord, present: Collection) -> tuple[list[str
     listed, known = frozenset(labels), frozenset(record.values)
     gone = [each for each in record.values if each not in listed]
     return gone, [] if record.omitted else [each for each in labels if each not in known]
-
-
-def _named(values: list[str]) -> str:
-    more = f" and {len(values) - NAMES_SHOWN} more" if len(values) > NAMES_SHOWN else ""
-    return ", ".join(values[:NAMES_SHOWN]) + more

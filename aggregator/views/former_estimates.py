@@ -86,10 +86,15 @@ class FormerEstimates:
     ----------
     collection : whose name the estimates have; those under its own fingerprint are skipped.
     period : that contains the windows entirely.
+
+    Attributes
+    ----------
+    failure : why the topic could not be read; empty if it was.
     """
 
     def __init__(self, collection: Collection, period: Period) -> None:
         self.period = period
+        self.failure = ""
         self._name = collection.name
         self._prefix = f"{collection.name}/".encode()
         self._ours = f'"fingerprint":"{collection.fingerprint:016x}"'.encode()

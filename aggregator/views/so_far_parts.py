@@ -79,28 +79,22 @@ def part_of_counts(
     Parameters
     ----------
     collection, joined, result : the present parameters, their windows, and the roll-up of these.
-    values, places : see `part_of_estimates`; the values of the collection come first.
+    values, places : see `part_of_estimates`.
     """
-    shares, entries = shares_of_roll_up(collection, result), collection.entries
-    more = len(values) - entries
-
-    def padded(column: FloatArray, empty: float) -> FloatArray:
-        return np.concatenate([column[:entries], np.full(more, empty)])
-
+    shares = shares_of_roll_up(collection, result).placed(collection.labels(), values)
     reports = np.array(list(joined.reports.values()), np.float64)
     place = np.array([places[start] for start in joined.reports])
     # The variance of a report is taken to be the same in all windows, see `sequence_of_totals`.
     wider = [np.sqrt(reports) @ quantiles_of_any(place, alpha) for alpha in _levels(len(values))]
-    error = padded(shares.std_error, inf)
     return Part(
         windows=joined.reports,
         end=collection.window_end(max(joined.reports)),
-        share=padded(shares.share, nan),
-        error=error,
-        shared_error=padded(shares.shared_error, inf),
-        misfit=padded(shares.misfit, 0),
+        share=shares.share,
+        error=shares.std_error,
+        shared_error=shares.shared_error,
+        misfit=shares.misfit,
         first=np.full(len(values), reports[0] / reports.sum()),
-        half=np.outer(wider, error) / sqrt(reports.sum()),
+        half=np.outer(wider, shares.std_error) / sqrt(reports.sum()),
     )
 
 

@@ -12,12 +12,11 @@ from aiohttp import web
 from deniable.aggregator.history.periods import Period, period_of
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.web.estimates_api import unfit
-from deniable.aggregator.web.past_windows import PastWindows, refusal, with_hint
+from deniable.aggregator.web.past_windows import PastQuestion, PastWindows
 from deniable.estimators.collection import Collection
+from deniable.estimators.frequency.significance import ALLOWED_RATES, FALSE_DISCOVERY_RATE
 
 PARAMETERS = ("collection", "between", "and", "rate")
-DEFAULT_RATE = 0.05
-LEAST_RATE, MOST_RATE = 1e-9, 0.5
 MOST_VALUES = 2000  # of an answer, as of an estimate's record
 
 
@@ -51,32 +50,23 @@ class Comparisons:
 
     def routes(self) -> list[web.AbstractRouteDef]:
         """Routes for the web server."""
-        return [web.get("/api/compare", self.answer)]
+        return [self.past.route("/api/compare", self._question)]
 
-    async def answer(self, request: web.Request) -> web.Response:
-        """The record of the comparison; or 400, 404, 422, 500 or 503 with the error."""
-        if wrong := unfit(request, *PARAMETERS):
-            return refusal(400, wrong)
+    def _question(self, request: web.Request) -> PastQuestion:
         query = request.query
+        if wrong := unfit(request, *PARAMETERS):
+            raise ValueError(wrong)
         if missing := [name for name in PARAMETERS[:3] if name not in query]:
-            return refusal(400, f"give {', '.join(PARAMETERS[:3])}; missing: {', '.join(missing)}")
-        collection = self.past.collections.get(query["collection"])
-        if collection is None:
-            return refusal(404, f"unknown collection; there are: {', '.join(self.past.collections)}")
-        try:
-            periods = [_period(name, query[name]) for name in ("between", "and")]
-            rate = _rate(query.get("rate"))
-            self.comparer.check(collection, *periods)
-        except ValueError as error:
-            return refusal(400, with_hint(error))
-        return await self.past.answer(
-            collection,
-            periods,
-            lambda joined: msgspec.json.encode(
-                self.comparer.compare(collection, periods, joined, rate, MOST_VALUES)
-            ),
-            "deniable compare",
-        )
+            raise ValueError(f"give {', '.join(PARAMETERS[:3])}; missing: {', '.join(missing)}")
+        collection = self.past.collection(query["collection"])
+        periods = [_period(name, query[name]) for name in ("between", "and")]
+        rate, compare = _rate(query.get("rate")), self.comparer.compare
+        self.comparer.check(collection, *periods)
+
+        def compute(joined: Sequence[Joined]) -> bytes:
+            return msgspec.json.encode(compare(collection, periods, joined, rate, MOST_VALUES))
+
+        return PastQuestion(collection, periods, compute, "deniable compare")
 
 
 def _period(name: str, text: str) -> Period:
@@ -88,9 +78,10 @@ def _period(name: str, text: str) -> Period:
 
 def _rate(text: str | None) -> float:
     try:
-        rate = DEFAULT_RATE if text is None else float(text)
+        rate = FALSE_DISCOVERY_RATE if text is None else float(text)
     except ValueError:
         rate = -1.0
-    if not LEAST_RATE <= rate <= MOST_RATE:
-        raise ValueError(f"rate must be a number in [{LEAST_RATE:g}, {MOST_RATE}], got {str(text)[:60]!r}")
+    least, most = ALLOWED_RATES
+    if not least <= rate <= most:
+        raise ValueError(f"rate must be a number in [{least:g}, {most}], got {str(text)[:60]!r}")
     return rate

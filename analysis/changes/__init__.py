@@ -1,4 +1,4 @@
 """History across changes: estimates of one name under former and present parameters, joined.
 
-May import `errors`, `tables` and `comparison`. Begin with `joined_history`.
+May import `errors`, `roll_up` and `tables`. Begin with `joined_history`.
 """

@@ -1,11 +1,8 @@
-"""What a change of parameters changed, and whether shares before and after it mean the same.
-
-Rule: shares agree where a report can be of the same values. If a list without `other` changes, so do the
-clients who can answer, and with them what a share is a share of.
-"""
+"""What a change of parameters changed, and whether shares before and after it mean the same."""
 
 from typing import NamedTuple
 
+from deniable.aggregator.records.history_part import named, reason_of_lists
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 from deniable.estimators.mechanisms.mechanism import number_of, pair_of
@@ -45,15 +42,9 @@ def change_between(former: Collection, later: Collection) -> DefinitionChange:
 def sentence_of(change: DefinitionChange) -> str:
     """Return the change as one line."""
     parts = [*change.changed]
-    parts += [f"only before: {named(change.gone)}"] if change.gone else []
-    parts += [f"only since: {named(change.new)}"] if change.new else []
+    parts += [f"only before: {named(change.gone, NAMES_SHOWN)}"] if change.gone else []
+    parts += [f"only since: {named(change.new, NAMES_SHOWN)}"] if change.new else []
     return "; ".join(parts) or "other parameters of the mechanism"
-
-
-def named(values: tuple[str, ...]) -> str:
-    """Return values as a list, the first ones if there are many."""
-    more = f" and {len(values) - NAMES_SHOWN} more" if len(values) > NAMES_SHOWN else ""
-    return ", ".join(values[:NAMES_SHOWN]) + more
 
 
 def _changed(former: Collection, later: Collection) -> list[str]:
@@ -77,15 +68,9 @@ def _reason(former: Collection, later: Collection, lists_differ: bool) -> str:
         return "a report is of several values in only one of them"
     if (before := former.number) is not None and (after := later.number) is not None:
         return "" if _range(before) == _range(after) else "the range of the number differs"
-    if not lists_differ:
-        if former.other != later.other:
-            return "one takes values that are not listed, the other refuses them"
-        return ""
-    if pair_of(later.mechanism) is not None:
+    if lists_differ and pair_of(later.mechanism) is not None:
         return "the fields of the pair have other values"
-    if not (_takes_any(former) and _takes_any(later)):
-        return "the lists differ, and without `other` a share is one of listed values alone"
-    return ""
+    return reason_of_lists(differ=lists_differ, took_any=_takes_any(former), takes_any=_takes_any(later))
 
 
 def _range(mechanism: SquareWave) -> tuple[float, float]:

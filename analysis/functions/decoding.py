@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from deniable.aggregator.history.growth import grow_windows, growth_record
 from deniable.aggregator.history.rollup import coverage_of, too_few_reports
+from deniable.aggregator.history.window_reader import Joined
 from deniable.analysis.arguments import check_name, check_type, texts_of
 from deniable.analysis.errors import AnalysisError, WrongArgumentError
 from deniable.analysis.functions.read import Config, configuration_of
@@ -15,6 +16,7 @@ from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.growth_table import growth_table
 from deniable.estimators.collection import Collection
 from deniable.estimators.decoding.hashed.growth.alphabet import alphabet_of
+from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from deniable.estimators.mechanisms.hashing.prefix_tree import utf_8
 from deniable.estimators.mechanisms.mechanism import tree_of
@@ -109,13 +111,18 @@ def grow(
         )
     period = asked_period(asked, start, end, last)
     joined = joined_windows(loaded, asked, period, files)
-    try:
-        found = grow_windows(asked, joined, asked.alphabet if alphabet is None else alphabet, rate)
-    except ValueError as error:
-        raise AnalysisError(f"the tree cannot be grown: {error}") from error
+    found = found_texts(asked, joined, asked.alphabet if alphabet is None else alphabet, rate)
     if found is None:
         raise AnalysisError(too_few_reports(asked, joined))
     return growth_table(growth_record(asked, coverage_of(asked, period, joined), joined, rate, found))
+
+
+def found_texts(collection: Collection, joined: Joined, alphabet: str, rate: float) -> FoundTexts | None:
+    """Grow a tree, as `grow_windows` does; AnalysisError if it cannot be grown."""
+    try:
+        return grow_windows(collection, joined, alphabet, rate)
+    except ValueError as error:
+        raise AnalysisError(f"the tree cannot be grown: {error}") from error
 
 
 def check_any_text(collection: Collection) -> None:

@@ -9,19 +9,23 @@ from typing import Literal
 import numpy as np
 
 from deniable.aggregator.history.periods import Period, iso
-from deniable.aggregator.history.rollup import coverage_of, record_of, too_few_reports
-from deniable.aggregator.history.rollup import roll_up as roll_up_joined
+from deniable.aggregator.history.rollup import coverage_of, record_of
 from deniable.aggregator.history.window_reader import Joined, join_windows
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.arguments import check_name, check_type, numbers_of
-from deniable.analysis.changes.history_record import JoinedHistoryRecord
-from deniable.analysis.changes.joined_history import Definition, join_history
-from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
-from deniable.analysis.errors import AnalysisError, WrongArgumentError
+from deniable.analysis.changes.joined_history import Definition, JoinedHistoryRecord, join_history
+from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare_periods
+from deniable.analysis.errors import WrongArgumentError
 from deniable.analysis.functions.blocking import read_topic
 from deniable.analysis.functions.read import OF_FILES, Config, configuration_of, warn_of_deleted
-from deniable.analysis.periods import DAY_SECONDS, TimeGiven, check_window, named_period, period_between
-from deniable.analysis.rollup_table import rollup_table
+from deniable.analysis.periods import (
+    TimeGiven,
+    check_window,
+    default_seconds,
+    named_period,
+    period_between,
+)
+from deniable.analysis.roll_up import estimated, rollup_table
 from deniable.analysis.sources.files import Files, files_of, read_files
 from deniable.analysis.sources.left_out import (
     HeldSpan,
@@ -36,10 +40,9 @@ from deniable.config.file import Configuration
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import contradicts
 from deniable.estimators.frequency.numbers.chosen_rows import with_growing_rows, with_rows
+from deniable.estimators.frequency.significance import ALLOWED_RATES, FALSE_DISCOVERY_RATE
 
-CANDIDATES_ALLOWED = "a list of distinct strings, at least one"
 OF_COUNTS = "their counts cannot be added; rollup with former=[FILE] joins their estimates"
-RATES = (1e-9, 0.5)
 LOG = "log"
 EDGES_ALLOWED = f"a list of ascending numbers, or '{LOG}'"
 Edges = Iterable[float] | Literal["log"]
@@ -94,9 +97,7 @@ def rollup(
     if former:
         if other:
             raise WrongArgumentError("give either other or former: joined estimates have no such row")
-        record = joined_history(loaded, asked, former, period, files, warns=True)
-        warn_of_others(asked.name, record.fingerprint, record.passed_over, "give its file in former, too")
-        return record.table()
+        return _history(loaded, definitions_of(asked, former), period, files).table()
     return rolled_up(loaded, asked, period, files, other=other)
 
 
@@ -120,46 +121,35 @@ def with_edges(collection: Collection, edges: Edges) -> Collection:
         raise WrongArgumentError(f"{collection.name}: {error}") from error
 
 
-def joined_history(
-    loaded: Configuration,
-    collection: Collection,
-    former: Sequence[Config],
-    period: Period,
-    files: Files | None = None,
-    *,
-    warns: bool = False,
-) -> JoinedHistoryRecord:
-    """Join the windows under each definition, and their estimates.
-
-    Parameters
-    ----------
-    loaded, collection : the present definition.
-    former : collection files that define the name otherwise; those that define it alike add nothing.
-    period, files : see `rollup`.
-    warns : whether it warns a program where the period begins too early; the record says it in any case.
+def definitions_of(collection: Collection, former: Sequence[Config]) -> list[Collection]:
+    """Return a collection, and its other definitions in these files; those that define it alike add nothing.
 
     Raises
     ------
-    AnalysisError as `rollup`; CollectionFileError if a file cannot be read or lacks the name.
+    CollectionFileError if a file cannot be read or lacks the name.
     """
     check_type("former", former, (list, tuple), "a list of collection files")
-    others = {each.fingerprint: each for each in (_defined(one, collection.name) for one in former)}
-    others.pop(collection.fingerprint, None)
-    read = [(each, *_joined(loaded, each, period, files)) for each in (collection, *others.values())]
-    if warns:
-        is_all = read[0][1].others.keys() <= others.keys()
-        spans = [(joined, held if is_all else None) for _, joined, held in read]
-        _warn_of_period(loaded, collection, period, files, spans)
-    definitions = [Definition(each, joined) for each, joined, _ in read]
-    record = join_history(definitions[0], definitions[1:], period)
-    if warns and (wrong := [part for part in record.parts if contradicts(part.diagnostics)]):
+    found = [configuration_of(each).collection(collection.name) for each in former]
+    others = {each.fingerprint: each for each in found if each.fingerprint != collection.fingerprint}
+    return [collection, *others.values()]
+
+
+def _history(
+    loaded: Configuration, definitions: Sequence[Collection], period: Period, files: Files | None
+) -> JoinedHistoryRecord:
+    """Join the windows under each definition, the present one first, and their estimates; it warns, too."""
+    read = [_joined(loaded, each, period, files) for each in definitions]
+    is_all = read[0][0].others.keys() <= {each.fingerprint for each in definitions}
+    spans = [(joined, held if is_all else None) for joined, held in read]
+    _warn_of_period(loaded, definitions[0], period, files, spans)
+    windows = [joined for joined, _ in read]
+    present, *earlier = [Definition(*each) for each in zip(definitions, windows, strict=True)]
+    record = join_history(present, earlier, period)
+    if wrong := [part for part in record.parts if contradicts(part.diagnostics)]:
         whose = " and ".join(f"{iso(part.start)} to {iso(part.end)}" for part in wrong)
-        warn_of_contradictions(collection.name, len(wrong), whose)
+        warn_of_contradictions(record.collection, len(wrong), whose)
+    warn_of_others(record.collection, record.fingerprint, record.passed_over, "give its file in former, too")
     return record
-
-
-def _defined(config: Config, name: str) -> Collection:
-    return configuration_of(config).collection(name)
 
 
 def compare(
@@ -168,7 +158,7 @@ def compare(
     collection: str,
     first: str | tuple[TimeGiven, TimeGiven],
     second: str | tuple[TimeGiven, TimeGiven],
-    rate: float = 0.05,
+    rate: float = FALSE_DISCOVERY_RATE,
     files: Files | None = None,
 ) -> ArrowTable:
     """Find which shares differ between two periods, like the command `deniable compare`.
@@ -194,34 +184,13 @@ def compare(
     loaded = configuration_of(config)
     asked = loaded.collection(collection)
     periods = [_asked("first", first), _asked("second", second)]
-    return comparison(loaded, asked, (periods[0], periods[1]), rate, files, warns=True).table()
-
-
-def comparison(
-    loaded: Configuration,
-    collection: Collection,
-    periods: tuple[Period, Period],
-    rate: float,
-    files: Files | None = None,
-    *,
-    warns: bool = False,
-) -> ComparisonRecord:
-    """Join the windows of both periods, and compare them; AnalysisError as `compare`.
-
-    Parameters
-    ----------
-    loaded, collection, periods, rate, files : as of `compare`.
-    warns : whether it warns a program of what was left out; the record says it in any case.
-    """
     check_comparison_rate(rate)
-    check_comparable(collection, *periods)
-    sides = [
-        JoinedPeriod(each, joined_windows(loaded, collection, each, files, warns=warns)) for each in periods
-    ]
-    found = compare_periods(collection, sides[0], sides[1], rate)
-    for period, diagnostics in found.fits() if warns else []:
-        warn_of_contradictions(collection.name, int(contradicts(diagnostics)), period)
-    return found
+    check_comparable(asked, *periods)
+    sides = [JoinedPeriod(each, joined_windows(loaded, asked, each, files)) for each in periods]
+    record = compare_periods(asked, sides[0], sides[1], rate)
+    for period, diagnostics in record.fits():
+        warn_of_contradictions(asked.name, int(contradicts(diagnostics)), period)
+    return record.table()
 
 
 def check_rate(rate: float) -> None:
@@ -232,10 +201,11 @@ def check_rate(rate: float) -> None:
 
 
 def check_comparison_rate(rate: float) -> None:
-    """Raise WrongArgumentError unless `rate` is a number in RATES."""
-    allowed = f"in [{RATES[0]:g}, {RATES[1]:g}]"
+    """Raise WrongArgumentError unless `rate` is a number in ALLOWED_RATES."""
+    least, most = ALLOWED_RATES
+    allowed = f"in [{least:g}, {most:g}]"
     check_type("rate", rate, Real, f"a number {allowed}")
-    if not RATES[0] <= rate <= RATES[1]:
+    if not least <= rate <= most:
         raise WrongArgumentError(f"rate must be {allowed}, got {rate}")
 
 
@@ -252,8 +222,7 @@ def asked_period(
     collection: Collection, start: TimeGiven | None, end: TimeGiven | None, last: str | None
 ) -> Period:
     """Return the period asked for, as of `rollup`, once it is one that holds a window."""
-    length = max(DAY_SECONDS, 2 * collection.window_seconds)
-    period = period_between(start, end, last, time.time(), length)
+    period = period_between(start, end, last, time.time(), default_seconds(collection))
     check_window(collection, period)
     return period
 
@@ -263,29 +232,17 @@ def rolled_up(
 ) -> ArrowTable:
     """Estimate over the windows of a period; parameters and errors as of `rollup`."""
     joined = joined_windows(loaded, collection, period, files)
-    coverage = coverage_of(collection, period, joined)
-    try:
-        result = roll_up_joined(collection, joined)
-    except (ValueError, ArithmeticError) as error:
-        raise AnalysisError(f"no estimate fits the counts: {error}") from error
-    if result is None:
-        raise AnalysisError(too_few_reports(collection, joined))
+    result = estimated(collection, joined)
     warn_of_contradictions(collection.name, int(contradicts(result.shared.diagnostics)), "the period")
+    coverage = coverage_of(collection, period, joined)
     return rollup_table(record_of(collection, coverage, joined, result, whole=True), other=other)
 
 
 def joined_windows(
-    loaded: Configuration,
-    collection: Collection,
-    period: Period,
-    files: Files | None,
-    *,
-    warns: bool = True,
+    loaded: Configuration, collection: Collection, period: Period, files: Files | None
 ) -> Joined:
-    """Join the windows of a period; `warns` if a program is to hear what was left out."""
+    """Join the windows of a period; it warns of what was left out."""
     joined, held = _joined(loaded, collection, period, files)
-    if not warns:
-        return joined
     _warn_of_period(loaded, collection, period, files, [(joined, None if joined.others else held)])
     others = {f"{each:016x}": windows for each, windows in joined.others.items()}
     warn_of_others(collection.name, f"{collection.fingerprint:016x}", others, OF_COUNTS)

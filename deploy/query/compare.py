@@ -7,23 +7,22 @@ import click
 import msgspec
 
 from deniable.aggregator.history.periods import Period
-from deniable.analysis.comparison import ComparisonRecord
+from deniable.analysis.comparison import ComparisonRecord, JoinedPeriod, check_comparable, compare_periods
 from deniable.analysis.errors import AnalysisError
-from deniable.analysis.functions.roll_ups import RATES, comparison
 from deniable.analysis.periods import named_period
 from deniable.config.file import load
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.offline.estimate_table import (
     LEAST_P_VALUE,
-    SHOWN,
     contradictions,
-    name_column,
     p_value_text,
     shown_share,
     without_candidates,
 )
-from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.past_windows import joined_of, json_option, print_coverage
 from deniable.deploy.query.period_options import zone_asked, zone_option
+from deniable.deploy.query.value_rows import rows_of
+from deniable.estimators.frequency.significance import ALLOWED_RATES, FALSE_DISCOVERY_RATE
 from deniable.protocol.words import number_of
 
 
@@ -54,8 +53,8 @@ class NamedPeriod(click.ParamType):
 @zone_option
 @click.option(
     "--rate",
-    type=NumberRange(*RATES),
-    default=0.05,
+    type=NumberRange(*ALLOWED_RATES),
+    default=FALSE_DISCOVERY_RATE,
     show_default=True,
     help="Expected share of false discoveries among the differences marked with *, at most.",
 )
@@ -81,12 +80,14 @@ def compare(
     """
     loaded = load(config, bootstrap_servers)
     asked = loaded.collection(collection)
-    record = comparison(loaded, asked, (first, second), rate)
+    check_comparable(asked, first, second)
+    sides = [JoinedPeriod(each, joined_of(loaded, asked, each)) for each in (first, second)]
+    record = compare_periods(asked, sides[0], sides[1], rate)
     if as_json:
         click.echo(msgspec.json.encode(record))
         return
     for coverage in record.coverage:
-        click.echo("\n".join(coverage_lines(asked, coverage)), err=True)
+        print_coverage(asked, coverage)
     click.echo("\n".join(lines_of(record)))
 
 
@@ -102,26 +103,19 @@ def lines_of(record: ComparisonRecord) -> list[str]:
         periods += [f"{period}: {line}" for line in contradictions(diagnostics)]
     if not record.values:
         return [*periods, without_candidates(record.collection)]
-    order = sorted(range(len(record.values)), key=lambda place: record.p_value[place])[:SHOWN]
-    names, width = name_column(record.values, order)
-    lines = [
-        *periods,
-        *_verdict(record),
-        f"{'value':<{width}} {'first':>9} {'second':>9} {'difference':>10} {'low':>9} {'high':>9} {'p':>8}",
-    ]
-    for place in order:
-        figures = (record.first_share, record.second_share, record.difference, record.low, record.high)
-        first, second, difference, low, high = (column[place] for column in figures)
-        first, second = shown_share(first), shown_share(second)
-        difference = min(max(difference, low), high)  # noise may take it out of [-1, 1], too
-        mark = " *" if record.significant[place] else ""
-        lines.append(
-            f"{names[place]:<{width}} {first:>9.6f} {second:>9.6f} {difference:>+10.6f} {low:>+9.6f} "
-            f"{high:>+9.6f} {_p_value_cell(record.p_value[place]):>8}{mark}"
+
+    def figures(place: int) -> str:
+        first, second = shown_share(record.first_share[place]), shown_share(record.second_share[place])
+        low, high = record.low[place], record.high[place]
+        difference = min(max(record.difference[place], low), high)  # noise may take it out of [-1, 1], too
+        return (
+            f"{first:>9.6f} {second:>9.6f} {difference:>+10.6f} {low:>+9.6f} {high:>+9.6f} "
+            f"{_p_value_cell(record.p_value[place]):>8}{' *' if record.significant[place] else ''}"
         )
-    if len(record.values) > SHOWN:
-        lines.append(f"and {len(record.values) - SHOWN} more; --json shows all")
-    return lines
+
+    order = sorted(range(len(record.values)), key=lambda place: record.p_value[place])
+    heads = f"{'first':>9} {'second':>9} {'difference':>10} {'low':>9} {'high':>9} {'p':>8}"
+    return [*periods, *_verdict(record), *rows_of(record.values, order, heads, figures)]
 
 
 def _verdict(record: ComparisonRecord) -> list[str]:

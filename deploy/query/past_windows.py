@@ -1,27 +1,21 @@
 """Past windows for a command: join those of a period, and say which are missing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 import msgspec
 
 from deniable.aggregator.history.periods import Period
-from deniable.aggregator.history.rollup import (
-    WindowCoverage,
-    coverage_of,
-    record_of,
-    roll_up,
-    too_few_reports,
-)
+from deniable.aggregator.history.rollup import WindowCoverage, coverage_of, record_of, too_few_reports
 from deniable.aggregator.history.window_reader import Joined, join_windows
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.roll_up import fitted
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.file import Configuration
 from deniable.deploy.cli.event_loop import run_until_signalled
 from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.offline.estimate_table import roll_up_table
 from deniable.estimators.collection import Collection
-from deniable.estimators.rollup.overlap import RollUp
 from deniable.protocol.words import number_of
 
 SPANS_SHOWN = 5
@@ -35,62 +29,6 @@ all_values_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 
 
-@dataclass(frozen=True)
-class Past:
-    """The joined windows of a collection.
-
-    Parameters
-    ----------
-    collection : of the windows.
-    coverage : lists joined and missing windows.
-    joined : counts of the joined windows.
-    """
-
-    collection: Collection
-    coverage: WindowCoverage
-    joined: Joined
-
-    def roll_up(self) -> RollUp | None:
-        """Estimate over all windows; None with too few reports; ClickException if estimating fails."""
-        try:
-            return roll_up(self.collection, self.joined)
-        except (ValueError, ArithmeticError) as error:
-            raise click.ClickException(f"no estimate fits the counts: {error}") from error
-
-    def answer(self, names: Sequence[str], name: str, *, as_json: bool, for_all: bool) -> None:
-        """Print the roll-up: one record for programs, or what was joined and a table for people.
-
-        Parameters
-        ----------
-        names : of the frequencies, in order; `name` is their heading.
-        as_json : True for the record, with all values.
-        for_all : whether the intervals of the table hold for all values at once; the record has both.
-
-        Raises
-        ------
-        click.ClickException if there are too few reports, after the record, or no estimate fits the counts.
-        """
-        result = self.roll_up()
-        if as_json:
-            record = record_of(self.collection, self.coverage, self.joined, result, whole=True)
-            click.echo(msgspec.json.encode(record))
-        else:
-            self.print_coverage()
-        if result is None:
-            raise self._too_few()
-        if not as_json:
-            reports = self.joined.counts.reports
-            click.echo(roll_up_table(names, result, name, reports, self.collection.name, for_all=for_all))
-
-    def _too_few(self) -> click.ClickException:
-        return click.ClickException(too_few_reports(self.collection, self.joined))
-
-    def print_coverage(self) -> None:
-        """Print on stderr which windows were joined, and which not."""
-        for line in coverage_lines(self.collection, self.coverage):
-            click.echo(line, err=True)
-
-
 def check_all_values(*, for_all: bool, as_json: bool) -> None:
     """Refuse `--all-values` with `--json`; click.UsageError."""
     if for_all and as_json:
@@ -100,7 +38,7 @@ def check_all_values(*, for_all: bool, as_json: bool) -> None:
         )
 
 
-def past_of(configuration: Configuration, collection: Collection, period: Period) -> Past:
+def joined_of(configuration: Configuration, collection: Collection, period: Period) -> Joined:
     """Join the windows that are wholly in a period.
 
     Raises
@@ -110,8 +48,47 @@ def past_of(configuration: Configuration, collection: Collection, period: Period
     cluster, topics = configuration.cluster, configuration.topics
     silence_clients()
     topic_checks.require_readable(cluster, topics, topics.windows)
-    joined = run_until_signalled(join_windows(cluster, topics, collection, period))
-    return Past(collection, coverage_of(collection, period, joined), joined)
+    return run_until_signalled(join_windows(cluster, topics, collection, period))
+
+
+def print_roll_up(
+    collection: Collection,
+    period: Period,
+    joined: Joined,
+    names: Sequence[str],
+    name: str,
+    *,
+    as_json: bool,
+    for_all: bool,
+) -> None:
+    """Print a roll-up: one record for programs, or what was joined and a table for people.
+
+    Parameters
+    ----------
+    collection, period, joined : the windows, and the definition to estimate under.
+    names : of the frequencies, in order; `name` is their heading.
+    as_json : True for the record, with all values.
+    for_all : whether the intervals of the table hold for all values at once; the record has both.
+
+    Raises
+    ------
+    AnalysisError if there are too few reports, after the record, or no estimate fits the counts.
+    """
+    result, coverage = fitted(collection, joined), coverage_of(collection, period, joined)
+    if as_json:
+        click.echo(msgspec.json.encode(record_of(collection, coverage, joined, result, whole=True)))
+    else:
+        print_coverage(collection, coverage)
+    if result is None:
+        raise AnalysisError(too_few_reports(collection, joined))
+    if not as_json:
+        reports = joined.counts.reports
+        click.echo(roll_up_table(names, result, name, reports, collection.name, for_all=for_all))
+
+
+def print_coverage(collection: Collection, coverage: WindowCoverage) -> None:
+    """Print on stderr which windows were joined, and which not."""
+    click.echo("\n".join(coverage_lines(collection, coverage)), err=True)
 
 
 def coverage_lines(collection: Collection, coverage: WindowCoverage) -> list[str]:

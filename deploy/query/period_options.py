@@ -1,6 +1,5 @@
 """The period that a command asks for: `--from` and `--to`, or `--last`."""
 
-import re
 import reprlib
 import time
 from collections.abc import Callable
@@ -10,12 +9,9 @@ from typing import Any
 import click
 
 from deniable.aggregator.history.periods import Period, iso, parse_time
-from deniable.analysis.periods import check_window
+from deniable.analysis.periods import check_window, default_seconds, seconds_in
 from deniable.estimators.collection import Collection
 from deniable.protocol.times import read_zone
-
-DAY_SECONDS = 86_400
-UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
 
 ZONE = "deniable.zone"  # in the meta of click's context
 
@@ -29,15 +25,15 @@ class Duration(click.ParamType):
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
         """Return seconds."""
-        match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", str(value))
-        if match is None:
+        seconds = seconds_in(str(value))
+        if seconds is None:
             self.fail(
                 f"must be a whole number from 1 to 999999 with m, h, d or w, such as 90m, 24h, 7d, 4w, got "
                 f"{reprlib.repr(str(value))}",
                 parameter,
                 context,
             )
-        return int(match[1]) * UNITS[match[2]]
+        return seconds
 
 
 def zone_option(command: PeriodCommand) -> PeriodCommand:
@@ -124,11 +120,10 @@ def period_asked(collection: Collection, start: str | None, end: str | None, las
     """
     if start is not None and last is not None:
         raise click.UsageError("give either --from or --last")
-    window = collection.window_seconds
     zone = zone_asked()
     try:
         until = int(time.time()) if end is None else parse_time("to", end, zone, takes_local=True)
-        length = max(DAY_SECONDS, 2 * window) if last is None else last
+        length = default_seconds(collection) if last is None else last
         since = max(0, until - length) if start is None else parse_time("from", start, zone, takes_local=True)
         if since >= until:
             raise ValueError(_out_of_order(start, end, since, until))

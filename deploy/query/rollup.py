@@ -8,27 +8,30 @@ import click
 import msgspec
 
 from deniable.aggregator.history.periods import iso
-from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
+from deniable.aggregator.history.rollup import coverage_of, record_of
+from deniable.analysis.changes.joined_history import Definition, JoinedHistoryRecord, join_history
 from deniable.analysis.functions import roll_ups as functions
-from deniable.analysis.functions.roll_ups import Edges, joined_history
+from deniable.analysis.functions.roll_ups import Edges
+from deniable.analysis.roll_up import estimated, rollup_table
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.config.file import load
 from deniable.deploy.cli.options import config_option, servers_option
 from deniable.deploy.offline.estimate_table import (
-    SHOWN,
     contradictions,
-    name_column,
     row_names,
     shown_share,
 )
 from deniable.deploy.query.past_windows import (
     all_values_option,
     check_all_values,
+    joined_of,
     json_option,
     lines_of_gaps,
-    past_of,
+    print_roll_up,
 )
 from deniable.deploy.query.period_options import period_asked, period_options
+from deniable.deploy.query.value_rows import rows_of
+from deniable.estimators.mechanisms.directed_rounding import rounded_up_short
 from deniable.protocol.words import number_of
 
 
@@ -119,18 +122,21 @@ def rollup(
         asked = functions.with_edges(asked, edges)
     period = period_asked(asked, start, end, last)
     if not former:
+        joined = joined_of(loaded, asked, period)
         if density:
-            table = functions.rollup(
-                loaded, collection=collection, start=period.start, end=period.end
-            ).density()
-            click.echo(_density(table))
+            coverage, result = coverage_of(asked, period, joined), estimated(asked, joined)
+            table = rollup_table(record_of(asked, coverage, joined, result, whole=True), other=False)
+            click.echo(_density(table.density()))
             return
         names = [*asked.labels(), *(["(other)"] if asked.other else [])]
         if (number := asked.number) is not None:
             names = row_names(number.row_bounds)
-        past_of(loaded, asked, period).answer(names, "value", as_json=as_json, for_all=for_all)
+        print_roll_up(asked, period, joined, names, "value", as_json=as_json, for_all=for_all)
         return
-    record = joined_history(loaded, asked, former, period)
+    present, *earlier = [
+        Definition(each, joined_of(loaded, each, period)) for each in functions.definitions_of(asked, former)
+    ]
+    record = join_history(present, earlier, period)
     if as_json:
         click.echo(msgspec.json.encode(record))
         return
@@ -144,6 +150,30 @@ def _density(table: ArrowTable) -> str:
     lines = [f"{lower:>12.6g} {upper:>12.6g} {share:>10.6f}" for lower, upper, share in rows]
     head = f"{'from':>12} {'to':>12} {'share':>10}"
     return "\n".join(["density: a smooth estimate, without intervals", head, *lines])
+
+
+def lines_of_parts(record: JoinedHistoryRecord) -> list[str]:
+    """Say for people which windows were joined, where parameters changed, and what is not comparable."""
+    lines = [
+        f"{record.collection}: {number_of(len(record.parts), 'definition')}, {iso(record.start)} to "
+        f"{iso(record.end)}"
+    ]
+    for part in record.parts:
+        lines.append(
+            f"{iso(part.start)} to {iso(part.end)}: {number_of(part.windows, 'window', ',')}, "
+            f"{number_of(part.reports, 'report', ',')}, "
+            f"{part.mechanism}, epsilon {rounded_up_short(part.epsilon)} (fingerprint {part.fingerprint})"
+        )
+        if part.change:
+            lines.append(f"  changed since: {part.change}")
+        if part.not_joined:
+            lines.append(f"  not comparable, not joined: {part.not_joined}")
+    lines += [
+        f"{number_of(windows, 'window')} with other parameters (fingerprint {fingerprint}) skipped: give the "
+        "collection file that they were counted under as --former, too"
+        for fingerprint, windows in record.passed_over.items()
+    ]
+    return lines
 
 
 def _lines(record: JoinedHistoryRecord) -> list[str]:
@@ -166,18 +196,14 @@ def _shares(record: JoinedHistoryRecord) -> list[str]:
     if record.mean is not None:
         mean = record.mean
         return [lines[0], f"mean: {mean.value:.6g}, from {mean.low:.6g} to {mean.high:.6g}"]
-    order = sorted(range(len(record.values)), key=lambda place: -record.share[place])[:SHOWN]
-    names, width = name_column(record.values, order)
-    lines.append(
-        f"{'value':<{width}} {'parts':>5} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
-    )
-    for place in order:
-        figures = (record.low, record.high, record.shared_low, record.shared_high)
-        ends = " ".join(f"{column[place]:>9.6f}" for column in figures)
-        marks = f"{'*' if record.significant[place] else ' '}{'#' if record.differs[place] else ''}".rstrip()
+
+    def figures(place: int) -> str:
+        columns = (record.low, record.high, record.shared_low, record.shared_high)
+        ends = " ".join(f"{column[place]:>9.6f}" for column in columns)
+        marks = f"{'*' if record.significant[place] else ' '}{'#' if record.differs[place] else ''}"
         parts, share = record.parts_of_value[place], shown_share(record.share[place])
-        line = f"{names[place]:<{width}} {parts:>5} {share:>10.6f} {ends} {marks}"
-        lines.append(line.rstrip())
-    if len(record.values) > SHOWN:
-        lines.append(f"and {len(record.values) - SHOWN} more; --json shows all")
-    return lines
+        return f"{parts:>5} {share:>10.6f} {ends} {marks}"
+
+    order = sorted(range(len(record.values)), key=lambda place: -record.share[place])
+    heads = f"{'parts':>5} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
+    return [*lines, *rows_of(record.values, order, heads, figures)]

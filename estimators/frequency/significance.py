@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from deniable.estimators.arrays import FloatArray
 
 FALSE_DISCOVERY_RATE = 0.05
+ALLOWED_RATES = (1e-9, 0.5)  # of comparisons, from the lowest to the highest
 
 
 def normal_tail(z: FloatArray) -> FloatArray:

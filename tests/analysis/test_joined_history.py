@@ -11,10 +11,11 @@ from deniable.aggregator.history.periods import Period
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.records.estimate import decode_estimate, encode_estimate
 from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.aggregator.views.changed_parameters import why_not_comparable
 from deniable.aggregator.views.estimate_history import EstimateHistory
 from deniable.analysis.changes.comparability import change_between, sentence_of
-from deniable.analysis.changes.history_record import JoinedHistoryRecord, lines_of_parts
-from deniable.analysis.changes.joined_history import Definition, join_history
+from deniable.analysis.changes.joined_history import Definition, JoinedHistoryRecord, join_history
+from deniable.deploy.query.rollup import lines_of_parts
 from deniable.estimators.collection import Collection
 from deniable.estimators.detectors.fit import contradicts
 from deniable.estimators.frequency.inversion import Inversion
@@ -23,7 +24,7 @@ from deniable.estimators.mechanisms.hashing.longitudinal_hash import Longitudina
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
-from tests.support.aggregator.builders import FRUIT, PLACE, T0
+from tests.support.aggregator.builders import FRUIT, PLACE, T0, changed, estimate_of
 from tests.support.messages import PinMessages
 
 DAY = Period(T0, T0 + 86_400)
@@ -208,6 +209,12 @@ def test_table_has_a_row_for_each_value() -> None:
             ),
             "",
         ),
+        (
+            replace(
+                FRUIT, mechanism=LocalHash.from_epsilon(2.0), values=(), other=False, candidates=FRUIT.values
+            ),
+            "",
+        ),
         (replace(FRUIT, canary=True), "reports of a canary are no person's"),
         (NUMBER, "only one of them has steps of a number"),
         (
@@ -215,10 +222,22 @@ def test_table_has_a_row_for_each_value() -> None:
             "one takes values that are not listed, the other refuses them",
         ),
     ],
-    ids=["epsilon", "list", "text", "canary", "number", "other"],
+    ids=["epsilon", "list", "text", "the same list as text", "canary", "number", "other"],
 )
 def test_what_is_comparable(former: Collection, reason: str) -> None:
     assert change_between(former, FRUIT).reason == reason
+
+
+def test_text_before_a_list_without_other_is_not_comparable() -> None:
+    """Although the lists agree: only of the text every client could report. The page says the same."""
+    text = replace(
+        FRUIT, mechanism=LocalHash.from_epsilon(2.0), values=(), other=False, candidates=FRUIT.values
+    )
+    strict = replace(FRUIT, mechanism=KRR.from_epsilon(3, 2.0), other=False)
+    reason = "one takes values that are not listed, the other refuses them"
+    assert change_between(text, strict).reason == change_between(strict, text).reason == reason
+    record = changed(estimate_of(strict), mechanism="local-hash")
+    assert why_not_comparable(record, strict) == reason
 
 
 @pytest.mark.slow

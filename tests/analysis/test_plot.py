@@ -22,7 +22,7 @@ from deniable.aggregator.records.estimate import encode_estimate
 from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.errors import AnalysisError, WrongArgumentError
 from deniable.analysis.functions.roll_ups import with_edges
-from deniable.analysis.rollup_table import rollup_table
+from deniable.analysis.roll_up import rollup_table
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import T0, changed, estimate_of

@@ -12,7 +12,13 @@ from deniable.config.file import load
 from deniable.config.text_files import lines_of, text_at
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.query.decoding.growing import grown
-from deniable.deploy.query.past_windows import all_values_option, check_all_values, json_option, past_of
+from deniable.deploy.query.past_windows import (
+    all_values_option,
+    check_all_values,
+    joined_of,
+    json_option,
+    print_roll_up,
+)
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.frequency.significance import FALSE_DISCOVERY_RATE
 from deniable.estimators.mechanisms.mechanism import bloom_of
@@ -82,8 +88,8 @@ def decode(
     check_any_text(asked)
     candidates = _candidates(file)
     check_beginnings(asked, candidates)
-    past = past_of(loaded, replace(asked, candidates=tuple(candidates)), period)
-    past.answer(candidates, "candidate", as_json=as_json, for_all=for_all)
+    wanted, joined = replace(asked, candidates=tuple(candidates)), joined_of(loaded, asked, period)
+    print_roll_up(wanted, period, joined, candidates, "candidate", as_json=as_json, for_all=for_all)
     left_out = set(asked.candidates).difference(candidates, [""])  # a line cannot be an empty text
     if left_out and bloom_of(asked.mechanism) is None and not as_json:
         lacking = number_of(len(left_out), "candidate")

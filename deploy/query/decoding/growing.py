@@ -3,12 +3,14 @@
 import click
 import msgspec
 
-from deniable.aggregator.history.growth import grow_windows, growth_record
+from deniable.aggregator.history.growth import growth_record
 from deniable.aggregator.history.periods import Period
-from deniable.aggregator.history.rollup import too_few_reports
+from deniable.aggregator.history.rollup import coverage_of, too_few_reports
+from deniable.analysis.errors import AnalysisError
+from deniable.analysis.functions.decoding import found_texts
 from deniable.config.file import Configuration
 from deniable.deploy.offline.estimate_table import printable_name
-from deniable.deploy.query.past_windows import past_of
+from deniable.deploy.query.past_windows import joined_of, print_coverage
 from deniable.estimators.collection import Collection
 from deniable.estimators.decoding.hashed.growth.expected_finds import ExpectedSearch
 from deniable.estimators.decoding.hashed.growth.grow import FoundTexts
@@ -39,7 +41,7 @@ def grown(
 
     Raises
     ------
-    click.UsageError if the collection is no prefix tree; click.ClickException if there are too few reports
+    click.UsageError if the collection is no prefix tree; AnalysisError if there are too few reports
     (after the record), or a level has none.
     """
     tree = tree_of(collection.mechanism)
@@ -48,17 +50,14 @@ def grown(
             f"--grow needs a collection with mechanism prefix-tree, got {collection.name} with "
             f"{collection.mechanism.name}; of rappor and local hashing, give --candidates FILE"
         )
-    past = past_of(configuration, collection, period)
-    try:
-        found = grow_windows(collection, past.joined, alphabet, rate)
-    except ValueError as error:
-        raise click.ClickException(f"the tree cannot be grown: {error}") from error
+    joined = joined_of(configuration, collection, period)
+    found, coverage = found_texts(collection, joined, alphabet, rate), coverage_of(collection, period, joined)
     if as_json:
-        click.echo(msgspec.json.encode(growth_record(collection, past.coverage, past.joined, rate, found)))
+        click.echo(msgspec.json.encode(growth_record(collection, coverage, joined, rate, found)))
     else:
-        past.print_coverage()
+        print_coverage(collection, coverage)
     if found is None:
-        raise click.ClickException(too_few_reports(collection, past.joined))
+        raise AnalysisError(too_few_reports(collection, joined))
     if not as_json:
         click.echo(found_table(found, tree))
 

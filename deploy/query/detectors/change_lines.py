@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from deniable.aggregator.history.periods import iso
 from deniable.aggregator.history.share_sequences import ShareSequence
 from deniable.aggregator.history.window_shares import units_of
 from deniable.aggregator.records.share_change import ShareChange
-from deniable.deploy.offline.estimate_table import SHOWN, name_column, printable_name
+from deniable.deploy.offline.estimate_table import printable_name
+from deniable.deploy.query.value_rows import rows_of
 from deniable.estimators.collection import Collection
 from deniable.protocol.words import number_of
 
@@ -74,14 +73,12 @@ def share_lines(sequence: ShareSequence | None) -> list[str]:
     ]
     if sequence.repeated_noise:
         lines.append("they hold whatever the windows have in common, as clients may return")
-    order = np.argsort(-np.asarray(sequence.share), kind="stable")[:SHOWN].tolist()
-    names, width = name_column(sequence.values, order)
-    lines.append(f"{'value':<{width}} {'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}")
-    columns = (sequence.low, sequence.high, sequence.low_all, sequence.high_all)
-    for place in order:
-        ends = " ".join(f"{column[place]:>9.6f}" for column in columns)
+
+    def figures(place: int) -> str:
+        columns = (sequence.low, sequence.high, sequence.low_all, sequence.high_all)
         share = min(max(sequence.share[place], sequence.low[place]), sequence.high[place])
-        lines.append(f"{names[place]:<{width}} {share:>10.6f} {ends}")
-    if len(sequence.values) > SHOWN:
-        lines.append(f"and {len(sequence.values) - SHOWN} more; --json shows all")
-    return lines
+        return f"{share:>10.6f} {' '.join(f'{column[place]:>9.6f}' for column in columns)}"
+
+    order = sorted(range(len(sequence.values)), key=lambda place: -sequence.share[place])
+    heads = f"{'share':>10} {'low':>9} {'high':>9} {'low':>9} {'high':>9}"
+    return [*lines, *rows_of(sequence.values, order, heads, figures)]

@@ -1,24 +1,16 @@
 """`deniable changes`: which shares changed, and intervals of the shares so far that hold at every look."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
-from operator import add
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 import msgspec
-import numpy as np
 
 from deniable.aggregator.history.periods import Period
-from deniable.aggregator.history.rollup import WindowCoverage, coverage_of
-from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, ChangeMonitor, period_needed
-from deniable.aggregator.history.share_sequences import ShareSequence, sequence_at
+from deniable.aggregator.history.share_changes import EPOCH_WINDOWS, period_needed
 from deniable.aggregator.history.window_reader import most_windows, read_windows
-from deniable.aggregator.history.window_shares import shares_of_counts
-from deniable.aggregator.records.share_change import ShareChange
-from deniable.aggregator.records.window_counts import WindowCounts
 from deniable.analysis.periods import check_room
+from deniable.analysis.share_history import ChangesAnswer, changes_in
 from deniable.cluster.topics import checks as topic_checks
 from deniable.config.entries import CHANGE_ALARMS
 from deniable.config.file import load
@@ -27,33 +19,10 @@ from deniable.deploy.cli.logs import silence_clients
 from deniable.deploy.cli.options import NumberRange, config_option, servers_option
 from deniable.deploy.offline.estimate_table import contradictions
 from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
-from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.past_windows import json_option, print_coverage
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.collection import Collection
-from deniable.estimators.detectors.fit import FIT, fit_p_value
-from deniable.estimators.rollup.overlap import client_overlap
-
-
-class ChangesAnswer(msgspec.Struct, frozen=True):
-    """For programs: one JSON object.
-
-    Parameters
-    ----------
-    rate : false alarms per year, at most, while no share changes.
-    changes : by the time at which they were found, in the period.
-    sequence : of the windows in the period, of a number that of its mean; null if no window has
-        minimum_reports.
-    fit_p_value : of the test of fit of the period's counts, where clients may return.
-    """
-
-    version: int
-    collection: str
-    fingerprint: str
-    rate: float
-    coverage: WindowCoverage
-    changes: list[ShareChange]
-    sequence: ShareSequence | None
-    fit_p_value: float = 1.0
+from deniable.estimators.detectors.fit import FIT
 
 
 @click.command()
@@ -107,42 +76,12 @@ def changes(
     silence_clients()
     topic_checks.require_readable(cluster, topics, topics.windows)
     counts, joined = run_until_signalled(read_windows(cluster, topics, asked, needed))
-    monitor = ChangeMonitor(asked, rate, epochs=None)
-    windows = [shares for each, found in counts.items() if (shares := shares_of_counts(asked, each, found))]
-    for each in windows:
-        monitor.add(each)
-    within = [each for each in windows if each.start >= period.start]
-    joined = replace(
-        joined,
-        reports={each: number for each, number in joined.reports.items() if each >= period.start},
-        incomplete=[each for each in joined.incomplete if each >= period.start],
-    )
-    answer = ChangesAnswer(
-        version=1,
-        collection=asked.name,
-        fingerprint=f"{asked.fingerprint:016x}",
-        rate=rate,
-        coverage=coverage_of(asked, period, joined),
-        changes=[each for each in monitor.update() if each.found > period.start],
-        sequence=sequence_at(asked, within) if within else None,
-        fit_p_value=fit_of([each for start, each in counts.items() if start >= period.start], asked),
-    )
+    answer, newest = changes_in(asked, period, counts, joined, rate)
     if as_json:
         click.echo(msgspec.json.encode(answer))
         return
-    for line in coverage_lines(asked, answer.coverage):
-        click.echo(line, err=True)
-    click.echo("\n".join(lines_of(asked, answer, monitor.newest())))
-
-
-def fit_of(windows: Sequence[WindowCounts], collection: Collection) -> float:
-    """Return the p-value of the test of fit of all windows together; 1 without any."""
-    if not windows:
-        return 1.0
-    total = reduce(add, windows)
-    reports = np.array([each.reports for each in windows], np.int64)
-    repeats = client_overlap(reports) if collection.mechanism.repeats_noise else 1.0
-    return fit_p_value(total.counts, total.cohort_sizes, collection.mechanism, repeats)
+    print_coverage(asked, answer.coverage)
+    click.echo("\n".join(lines_of(asked, answer, newest)))
 
 
 def lines_of(collection: Collection, answer: ChangesAnswer, newest: Mapping[str, float]) -> list[str]:

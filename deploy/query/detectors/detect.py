@@ -25,7 +25,7 @@ from deniable.deploy.cli.options import NumberRange, config_option, servers_opti
 from deniable.deploy.offline.estimate_table import printable_name
 from deniable.deploy.query.inspection.command import MOST_TAIL
 from deniable.deploy.query.inspection.topic import OffsetRange, read_topic
-from deniable.deploy.query.past_windows import coverage_lines, json_option
+from deniable.deploy.query.past_windows import json_option, print_coverage
 from deniable.deploy.query.period_options import period_asked, period_options
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.mechanism import bits_of
@@ -113,8 +113,7 @@ def detect(
         answer = DetectAnswer(1, asked.name, fingerprint, rate, coverage, findings)
         click.echo(msgspec.json.encode(answer))
     else:
-        for line in coverage_lines(asked, coverage):
-            click.echo(line, err=True)
+        print_coverage(asked, coverage)
         for found in findings:
             _print_finding(found)
     _warn(loaded, asked)

@@ -14,7 +14,7 @@ from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.history.window_shares import WindowShares, shares_of_counts
 from deniable.aggregator.records.estimate import EstimateRecord
 from deniable.aggregator.records.window_counts import WindowCounts
-from deniable.analysis.rollup_table import rollup_table
+from deniable.analysis.roll_up import rollup_table
 from deniable.estimators.collection import Collection
 from deniable.estimators.frequency.intervals.confidence_sequence import mean_over_windows
 from deniable.estimators.mechanisms.square_wave import SquareWave

@@ -19,6 +19,7 @@ from deniable.aggregator.web import past_windows
 from deniable.aggregator.web.comparison_api import Comparer, Comparisons
 from deniable.aggregator.web.past_windows import PastWindows
 from deniable.analysis.comparison import JoinedPeriod, check_comparable, compare_joined, compare_periods
+from deniable.analysis.tables.record_table import columns_of
 from tests.aggregator.web.test_comparison_api import FIRST, SECOND, joined_of
 from tests.support.aggregator.browser import PHONE, Watched, until, visit
 from tests.support.aggregator.builders import DEPLOYMENT, FRUIT, T0, changed, estimate_of
@@ -127,7 +128,7 @@ def check_figures(shown: Watched, path: Path) -> None:
     ]
     assert [*cells] == sorted(expected.values, key=lambda name: expected.p_value[expected.values.index(name)])
     rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert [*rows[0]] == ["value", *expected.columns()[1:]]
+    assert [*rows[0]] == ["value", *columns_of(expected)[1:]]
     for row in rows:
         place = expected.values.index(row["value"])
         assert float(row["difference"]) == expected.difference[place]

@@ -136,7 +136,8 @@ def test_estimates_that_take_too_long_or_are_too_many_are_left_out(monkeypatch: 
 def test_large_domain_returns_the_largest_values() -> None:
     wide = replace(FRUIT, mechanism=KRR.from_epsilon(3000, 5.0), values=(), other=False)
     joined = Joined(WindowCounts(np.full((1, 3000), 9), np.array([27_000]), 1, 0), {T0: 27_000}, [], {}, 0)
-    record = msgspec.json.decode(rollup_api._body(wide, Period(T0, T0 + 10), [joined]))
+    answer = rollup_api._record(wide, Period(T0, T0 + 10), joined, None)
+    record = msgspec.json.decode(msgspec.json.encode(answer))
     for kind in ("independent", "shared"):
         assert (len(record[kind]["values"]), record[kind]["omitted"]) == (2000, 1000)
 

@@ -10,8 +10,9 @@ from deniable.aggregator.history.rollup import WindowCoverage
 from deniable.aggregator.history.share_sequences import ShareSequence
 from deniable.aggregator.records.share_change import ShareChange
 from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.share_history import ChangesAnswer, fit_of
 from deniable.deploy.query.detectors.change_lines import change_lines, mean_lines, share_lines
-from deniable.deploy.query.detectors.changes import ChangesAnswer, changes, fit_of, lines_of
+from deniable.deploy.query.detectors.changes import changes, lines_of
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.square_wave import SquareWave
 from tests.support.aggregator.builders import FRUIT

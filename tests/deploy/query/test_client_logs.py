@@ -27,6 +27,8 @@ collections:
         "inspect reports",
         "replay",
         "rollup carrier --last 1d",
+        "rollup carrier --last 1d --former before.yaml",
+        "compare carrier --between 2026-01 --and 2026-02",
         "changes carrier --last 1d",
         "detect carrier --last 1d",
     ],
@@ -34,6 +36,7 @@ collections:
 def test_clients_are_silent(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("deniable.yaml").write_text(FILE, encoding="utf-8")
+    Path("before.yaml").write_text(FILE.replace("3.0", "2.0"), encoding="utf-8")
     ended = CliRunner().invoke(deniable, line.split())
     assert isinstance(ended.exception, UnreachableError), ended.output
     (handler,) = (each for each in logging.getLogger().handlers if each.filters)

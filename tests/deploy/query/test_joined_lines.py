@@ -5,7 +5,7 @@ import msgspec
 from deniable.aggregator.history.rollup import WindowCoverage
 from deniable.aggregator.records.estimate import NumberMean
 from deniable.aggregator.records.history_part import HistoryPart
-from deniable.analysis.changes.history_record import JoinedHistoryRecord
+from deniable.analysis.changes.joined_history import JoinedHistoryRecord
 from deniable.deploy.query.rollup import _lines
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from deniable.aggregator.history.periods import Period
 from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.records.window_counts import WindowCounts
+from deniable.analysis.errors import AnalysisError
 from deniable.deploy.query import past_windows, period_options
 from deniable.deploy.query.decoding.decode import decode
 from deniable.deploy.query.decoding.growing import found_table, printable_text
@@ -30,6 +31,7 @@ from tests.support.messages import PinMessages, refusal_of
 PERIOD = ("--from", "2026-01-31T00:00Z", "--to", "2026-01-31T00:10Z")
 START = 1_769_817_600
 REPORTS = 9000  # of each cohort and window
+FEW_JOINED = "carrier: 7 of 10 windows of 60 s joined, 2026-01-31T00:00:00Z to 2026-01-31T00:10:00Z"
 LINES = [f"word-{i}" for i in range(20)] + ["JFK", "LHR"]
 
 
@@ -241,13 +243,15 @@ def test_too_few_reports_are_reported_in_both_forms(past: Past) -> None:
     past.reports = 3
     table, record = run_rollup("carrier", *PERIOD), run_rollup("carrier", *PERIOD, "--json")
     assert (table.exit_code, table.stdout, record.exit_code) == (1, "", 1)
-    assert record.stderr.startswith("Error: 7 windows of carrier ")
-    assert table.stderr.endswith(record.stderr)
+    assert isinstance(record.exception, AnalysisError)
+    assert str(record.exception).startswith("7 windows of carrier ")
+    assert str(table.exception) == str(record.exception)
+    assert (table.stderr.splitlines()[0], record.stderr) == (FEW_JOINED, "")
     assert json.loads(record.stdout)["independent"] is None
     past.reports = 1
     few = run_decode(*PERIOD)
     assert (few.exit_code, few.stdout) == (1, "")
-    assert " 56 reports" in few.stderr
+    assert " 56 reports" in str(few.exception)
 
 
 def test_messages_of_too_few_reports(past: Past, pin_messages: PinMessages) -> None:
@@ -255,7 +259,9 @@ def test_messages_of_too_few_reports(past: Past, pin_messages: PinMessages) -> N
 
     def refusal(others: dict[int, int], is_empty: bool = False) -> str:
         past.reports, past.others, past.is_empty = 3, others, is_empty
-        return refusal_of(run_rollup("carrier", *PERIOD), 1)
+        ended = run_rollup("carrier", *PERIOD)
+        assert (ended.exit_code, ended.stdout) == (1, "")
+        return f"Error: {ended.exception}"
 
     pin_messages(
         {
@@ -391,7 +397,8 @@ def test_counts_that_no_estimate_fits_are_reported(past: Past) -> None:
     past.excess = -200_000
     for ended in (run_rollup("carrier", *PERIOD), run_decode(*PERIOD)):
         assert (ended.exit_code, ended.stdout) == (1, "")
-        assert ended.stderr.startswith("Error: ")
+        assert isinstance(ended.exception, AnalysisError)
+        assert str(ended.exception).startswith("no estimate fits the counts: ")
 
 
 def test_an_unknown_collection_is_reported(past: Past) -> None:
@@ -425,7 +432,7 @@ def test_a_tree_with_too_few_reports_is_not_grown(past: Past) -> None:
     ended = CliRunner().invoke(decode, ["tree", "--grow", *PERIOD, "--json"])
     assert ended.exit_code == 1
     assert json.loads(ended.stdout.splitlines()[0])["found"] is None
-    assert "minimum_reports" in ended.stderr
+    assert "minimum_reports" in str(ended.exception)
 
 
 @pytest.mark.slow

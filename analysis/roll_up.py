@@ -1,18 +1,49 @@
-"""A roll-up as a table, with the figures of `deniable rollup --json` and `deniable decode --json`."""
+"""The roll-up of joined windows, and its table, with the figures that `deniable rollup --json` prints."""
 
 from typing import Any
 
 import msgspec
 
-from deniable.aggregator.history.rollup import RollUpRecord
+from deniable.aggregator.history.periods import Period
+from deniable.aggregator.history.rollup import RollUpRecord, roll_up, too_few_reports
+from deniable.aggregator.history.window_reader import Joined
 from deniable.aggregator.records.estimate import EstimateRecord
-from deniable.analysis.errors import arrow
+from deniable.analysis.errors import AnalysisError, arrow
 from deniable.analysis.tables.arrow_table import ArrowTable
 from deniable.analysis.tables.estimate_table import OTHER
+from deniable.estimators.collection import Collection
+from deniable.estimators.rollup.overlap import RollUp
 
 COLUMNS = ("frequency", "low", "high", "std_error", "significant", "count")
 #: Ends of intervals that hold the shares of all values at once; `other` is none of the values.
 FOR_ALL = ("low_all", "high_all")
+
+
+def fitted(collection: Collection, joined: Joined, period: Period | None = None) -> RollUp | None:
+    """Estimate over all joined windows; None with fewer reports than minimum_reports.
+
+    Parameters
+    ----------
+    collection, joined : the windows, and the definition to estimate under.
+    period : of the windows, for the message where several are read.
+
+    Raises
+    ------
+    AnalysisError if no estimate fits the counts.
+    """
+    try:
+        return roll_up(collection, joined)
+    except (ValueError, ArithmeticError) as error:
+        where = f" of {period}" if period else ""
+        raise AnalysisError(f"no estimate fits the counts{where}: {error}") from error
+
+
+def estimated(collection: Collection, joined: Joined, period: Period | None = None) -> RollUp:
+    """Return what `fitted` does; AnalysisError also with fewer reports than minimum_reports."""
+    result = fitted(collection, joined, period)
+    if result is None:
+        raise AnalysisError(too_few_reports(collection, joined, f" in {period}" if period else ""))
+    return result
 
 
 def rollup_table(record: RollUpRecord, *, other: bool) -> ArrowTable:
