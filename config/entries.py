@@ -477,7 +477,6 @@ class HotPairEntry(_Pair, frozen=True, tag="one-hot-pair", kw_only=True):
 
 Entry = (
     KRREntry
-    | SubsetEntry
     | LongitudinalEntry
     | PairEntry
     | HotPairEntry
@@ -487,6 +486,7 @@ Entry = (
     | RapporEntry
     | OneHotEntry
     | KHotEntry
+    | SubsetEntry
     | NumberEntry
 )
 

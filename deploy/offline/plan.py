@@ -218,8 +218,10 @@ def _builders(values: int) -> dict[str, Build]:
     builders: dict[str, Build] = {"k-rr": _krr(values)}
     if values <= LARGEST_BUCKETS:
         builders["rappor-one-hot"] = partial(best_one_hot, values)
+    builders |= {"local-hash": LocalHash.from_epsilon, "rappor": best_bloom}
+    if values <= LARGEST_BUCKETS:
         builders["subset-selection"] = partial(SubsetSelection.from_epsilon, values)
-    return builders | {"local-hash": LocalHash.from_epsilon, "rappor": best_bloom}
+    return builders
 
 
 def _number(wanted: float | ShuffledTarget, reports: int, std_error: float) -> NumberPlan:

@@ -35,6 +35,7 @@ ENTRIES = [
     {"mechanism": "rappor", "bits": 64, "hashes": 2, "cohorts": 4, "candidates": ["A"], **NOISE},
     {"mechanism": "rappor-one-hot", "values": ["A", "B"], "f": 0.5, "p": 0.5, "q": 0.75},
     {"mechanism": "rappor-k-hot", "values": ["A", "B"], "hot": 1, **NOISE},
+    {"mechanism": "subset-selection", "values": ["A", "B", "C"], "epsilon": 1},
     {"mechanism": "number", "minimum": 0, "maximum": 1, "steps": 8, "epsilon": 1},
 ]
 SECTIONS: dict[str, Any] = {

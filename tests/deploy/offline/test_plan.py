@@ -32,7 +32,7 @@ def test_one_report_is_no_plural() -> None:
 
 def test_json_has_a_column_for_each_figure() -> None:
     record = json.loads(run("--values 105 --epsilon 1 --reports 336776 --json").stdout)
-    assert record["mechanism"] == ["k-rr", "rappor-one-hot", "local-hash", "rappor"]
+    assert record["mechanism"] == ["k-rr", "rappor-one-hot", "local-hash", "rappor", "subset-selection"]
     names = ("epsilon", "std_error", "smallest_detectable", "reports_needed")
     assert {len(record[name]) for name in names} == {4}
     assert all(0.999 < epsilon <= 1 for epsilon in record["epsilon"])
