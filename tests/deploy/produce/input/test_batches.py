@@ -221,8 +221,8 @@ def test_an_object_that_cannot_be_divided_stops_the_run(line: bytes) -> None:
     ("line", "fault"),
     [
         (b"broken", NO_OBJECT),
-        (b"[" * 100_000, NO_OBJECT),
-        (b"[1]", NO_OBJECT),
+        (b"[" * 100_000, ARRAY),
+        (b"[1]", ARRAY),
         (b"null", NO_OBJECT),
         (b' [{"value": "AA"}]', ARRAY),
         (b'{"value": "AA"}', NO_CLIENT),
