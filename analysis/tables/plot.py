@@ -167,7 +167,7 @@ def _marked(axes: Any, times: Any, middle: Any, ends: Any) -> Any:
 
 
 def _banded(axes: Any, times: Any, middle: Any, ends: Any) -> Any:
-    """Draw the line with its intervals as a band; a window between two gaps, which no line meets, is marked."""
+    """Draw the line with its intervals as a band; a window between two gaps, where no line is, is marked."""
     is_gap = np.pad(np.isnan(middle), 1, constant_values=True)
     alone = np.flatnonzero(~is_gap[1:-1] & is_gap[:-2] & is_gap[2:]).tolist()
     (line,) = axes.plot(times, middle, linewidth=1, marker="o", markersize=3, markevery=alone)
