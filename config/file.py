@@ -40,6 +40,7 @@ from deniable.protocol.topic_names import Topics
 
 DEFAULT_FILE = Path("deniable.yaml")
 PREFIX = "DENIABLE_"
+OPTION = "--bootstrap-servers"
 #: Variables with a secret, of which the file must have none.
 SECRET_VARIABLES = tuple(f"{PREFIX}KAFKA__SECURITY__{secret}".upper() for secret in SECRETS)
 SECTIONS: Mapping[tuple[str, ...], type[msgspec.Struct]] = {
@@ -172,6 +173,7 @@ def load(
         if bootstrap_servers is not None:
             _check_option(bootstrap_servers)
             _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
+            variables.append(OPTION)
         wrong += _empty_security(document)
         document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
         file, connection, allowances = _built(document, path, variables, wrong)
@@ -318,7 +320,7 @@ def _connection(kafka: KafkaSection, path: Path, variables: Sequence[str]) -> Cl
 
 
 def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Cluster:
-    blamed = f" (set by the environment: {', '.join(variables)})" if variables else ""
+    blamed, blamed_of_security = _blamed(variables), _blamed([each for each in variables if each != OPTION])
     try:
         split_addresses(kafka.bootstrap_servers)  # wrong addresses are refused without credentials, too
     except ValueError as error:
@@ -326,13 +328,17 @@ def _cluster(kafka: KafkaSection, folder: Path, variables: Sequence[str]) -> Clu
     try:
         security = None if kafka.security is None else kafka.security.within(folder)
     except CredentialsError as error:
-        raise CredentialsError(f"kafka.security: {error}{blamed}") from error
+        raise CredentialsError(f"kafka.security: {error}{blamed_of_security}") from error
     except ValueError as error:
-        raise PlacedError(("kafka", "security"), f"kafka.security: {error}{blamed}") from error
+        raise PlacedError(("kafka", "security"), f"kafka.security: {error}{blamed_of_security}") from error
     try:
         return Cluster(kafka.bootstrap_servers, security, kafka.allow_plaintext)
     except ValueError as error:
         raise PlacedError(("kafka",), f"kafka.{error}{blamed}") from error
+
+
+def _blamed(variables: Sequence[str]) -> str:
+    return f" (set by {', '.join(variables)})" if variables else ""
 
 
 def _located(path: Path, text: str, errors: Sequence[PlacedError]) -> str:
