@@ -12,10 +12,12 @@ from deniable.aggregator.history.window_reader import most_windows
 from deniable.analysis.arguments import check_type
 from deniable.analysis.errors import WrongArgumentError
 from deniable.estimators.collection import Collection
+from deniable.protocol.times import read_time
 
 DAY_SECONDS = 86_400
 UNITS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
 ALL_TIME = Period(0, LATEST)
+_DAY = re.compile(r"\d{8}|\d{4}-\d{2}-\d{2}|\d{4}-\d{3}|\d{4}-?W\d{2}-?\d", re.ASCII)
 
 TimeGiven = str | int | float | date | datetime | np.datetime64
 TIME_ALLOWED = "a time: ISO 8601, a datetime, a date, or unix seconds"
@@ -164,7 +166,8 @@ def named_period(text: str, zone: tzinfo | None = None) -> Period:
 
     Parameters
     ----------
-    text : such as 2026-01-31, 2026-W05 or 2026-01 in local time.
+    text : such as 2026-01-31, 2026-W05 or 2026-01 in local time; days and weeks also in the other forms of
+        `protocol.times`.
     zone : of local time; None for this machine's.
 
     Raises
@@ -183,17 +186,16 @@ def named_period(text: str, zone: tzinfo | None = None) -> Period:
 
 def _first_and_next(text: str) -> tuple[date, date] | None:
     """Return the first day of a day, week or month, and the first one after it; None if it is none."""
+    is_month, is_week = (re.fullmatch(form, text, re.ASCII) for form in (r"\d{4}-\d{2}", r"\d{4}-?W\d{2}"))
+    if not (is_month or is_week or _DAY.fullmatch(text)):
+        return None
     try:
-        if re.fullmatch(r"\d{4}-\d{2}", text):
-            first = date.fromisoformat(f"{text}-01")
-            return first, (first + timedelta(31)).replace(day=1)
-        if re.fullmatch(r"\d{4}-W\d{2}", text):
-            return date.fromisoformat(text), date.fromisoformat(text) + timedelta(7)
-        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-            return date.fromisoformat(text), date.fromisoformat(text) + timedelta(1)
-    except (ValueError, OverflowError):  # no such day; beyond the year 9999
-        pass
-    return None
+        given = read_time(f"{text}-01" if is_month else text, UTC)
+        first = datetime.fromtimestamp(given.seconds, UTC).date()
+        after = (first + timedelta(31)).replace(day=1) if is_month else first + timedelta(7 if is_week else 1)
+    except (ValueError, OverflowError):  # no such day; before 1970; beyond the year 9999
+        return None
+    return first, after
 
 
 def moment_of(unix_seconds: int) -> datetime:

@@ -42,6 +42,7 @@ from deniable.protocol.topic_names import Topics
 
 DEFAULT_FILE = Path("deniable.yaml")
 PREFIX = "DENIABLE_"
+OPTION = "--bootstrap-servers"
 #: Variables with a secret, of which the file must have none.
 SECRET_VARIABLES = tuple(f"{PREFIX}KAFKA__SECURITY__{secret}".upper() for secret in SECRETS)
 SECTIONS: Mapping[tuple[str, ...], type[Section]] = {
@@ -164,9 +165,11 @@ def load(
         raise CollectionFileError(f"{path}: {error}") from error
     problems = _take_secrets(document)
     variables = _override(document, os.environ if environment is None else environment)
+    of_security = _blame(variables.get("kafka", ()))
     if bootstrap_servers is not None:
         _check_option(bootstrap_servers)
         _set(document, ("kafka",), "bootstrap_servers", bootstrap_servers)
+        variables["kafka"] = [*variables.get("kafka", ()), OPTION]
     walk = Walk(File, {section: _blame(names) for section, names in variables.items()})
     problems += _empty_security(document)
     document.update({name: {} for name in OPTIONAL_SECTIONS if document.get(name, {}) is None})
@@ -181,7 +184,7 @@ def load(
             f"{file.producer.deliver}. Do it where Kafka is reached, or name its kafka.bootstrap_servers"
         )
     else:
-        connection = _connection(file.kafka, path, _blame(variables.get("kafka", ())))
+        connection = _connection(file.kafka, path, of_security)
     return Configuration(
         path,
         file.revision,
@@ -348,7 +351,7 @@ def _security(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _blame(variables: Sequence[str]) -> str:
-    return f" (set by the environment: {', '.join(variables)})" if variables else ""
+    return f" (set by {', '.join(variables)})" if variables else ""
 
 
 def _connection(kafka: KafkaSection, path: Path, blame: str) -> Cluster | str:

@@ -18,6 +18,7 @@ from importlib import import_module
 # False it would not complete the names below. To import `typing` would take most of this module's time.
 TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from deniable.analysis.errors import AnalysisError as AnalysisError
@@ -176,6 +177,10 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *PLACES})
 
 
+# What a test opens in place of a producer: `open_producer` itself may have been imported before.
+_stand_in: "Callable[[], Producer] | None" = None
+
+
 def open_producer(path: "str | Path", *, console: bool = False) -> "Producer":
     """Open a producer for all collections of a collection file. A context manager: leaving it closes.
 
@@ -193,6 +198,8 @@ def open_producer(path: "str | Path", *, console: bool = False) -> "Producer":
     CollectionFileError if the file cannot be used, or user name or password is missing.
     SecretError, StoreError, SecurityError if the folder, the secret or a credential file cannot be used.
     """
+    if _stand_in is not None:
+        return _stand_in()
     from deniable.config.file import load
     from deniable.producers.opening.from_file import producer_config
     from deniable.producers.producer import Producer

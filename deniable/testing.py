@@ -42,7 +42,10 @@ def deniable_file(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture
 def deniable_producer(deniable_file: Path, monkeypatch: pytest.MonkeyPatch) -> ProducerDouble:
-    """A double for the collections of `deniable_file`: `deniable.open_producer` returns it in this test."""
+    """A double for the collections of `deniable_file`, which each `open_producer` of this test opens anew.
+
+    A producer that was opened before, such as at the import of a module, stays what it is.
+    """
     if not deniable_file.exists():
         pytest.fail(
             f"the fixture deniable_file must be the path of a collection file, got {deniable_file}, which "
@@ -50,5 +53,5 @@ def deniable_producer(deniable_file: Path, monkeypatch: pytest.MonkeyPatch) -> P
             pytrace=False,
         )
     double = open_double(deniable_file)
-    monkeypatch.setattr(deniable, "open_producer", lambda *_, **__: double)
+    monkeypatch.setattr(deniable, "_stand_in", double.opened)
     return double

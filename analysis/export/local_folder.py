@@ -8,7 +8,7 @@ deleted by the next one, which holds the lock.
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,13 @@ class LocalFolder:
 def locked(output: Path) -> Iterator[LocalFolder]:
     """Create a folder for exports, lock it, and delete what a killed run left unfinished.
 
+    A new folder is deleted if an error ends this before anything was written to it.
+
     Raises
     ------
     AnalysisError if another process exports to it, or it cannot be written.
     """
-    held = None
+    held, is_new = None, not output.exists()
     try:
         try:
             output.mkdir(parents=True, exist_ok=True)
@@ -112,6 +114,12 @@ def locked(output: Path) -> Iterator[LocalFolder]:
                 f"{output} cannot be written: {error.strerror}; give another folder"
             ) from error
         yield LocalFolder(output)
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # of a folder that is not empty, or was not created
+                state_folder(output).rmdir()
+                output.rmdir()
+        raise
     finally:
         if held is not None:
             os.close(held)

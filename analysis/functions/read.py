@@ -38,7 +38,8 @@ from deniable.protocol.words import number_of
 Config = str | os.PathLike[str] | Configuration
 
 OF_FILES = Remedies(
-    "export earlier windows, as long as their topic keeps them", "export later windows once they are final"
+    "export earlier windows, as long as their topic keeps them, or backfill them",
+    "export later windows once they are final",
 )
 OF_WORKER = Remedies(
     "read the topic, or files that deniable export wrote", "ask again once later windows are final"

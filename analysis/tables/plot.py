@@ -15,6 +15,7 @@ from deniable.analysis.errors import WrongArgumentError, needed
 REMEDY = "pip install 'deniable[analysis]'"
 MOST_LINES = 6
 MOST_BARS = 20
+MOST_MARKED = 300  # windows of a line with a marker and a bar each; of more, only those that stand alone
 MOST_CHARACTERS = 32
 BAR_INCHES = 0.24
 LEGEND_WIDTH = 1.3  # of a figure with a legend, as a multiple of one without
@@ -147,10 +148,7 @@ def _draw_lines(axes: Any, table: Any, newest: Any, top: int, *, is_number: bool
         gaps = np.flatnonzero(np.diff(times) > length) + 1
         middle, *ends = (np.insert(each[rows], gaps, np.nan) for each in (share, below, above))
         times = np.insert(times, gaps, times[gaps])
-        line = axes.errorbar(times, middle, ends, marker="o", markersize=3, elinewidth=1)
-        for interval in line.lines[2]:
-            interval.set_alpha(0.5)
-        lines.append(line)
+        lines.append((_marked if len(times) <= MOST_MARKED else _banded)(axes, times, middle, ends))
     names = [_name(value) for value in values[leading].tolist()]
     if is_number:
         upper = _upper_edges(table)
@@ -159,6 +157,23 @@ def _draw_lines(axes: Any, table: Any, newest: Any, top: int, *, is_number: bool
     axes.set_ylabel("share of reports, %, with 95 % interval")
     _set_time_axis(axes)
     _set_legend(axes, lines, names, "row" if is_number else "value", len(np.unique(values)))
+
+
+def _marked(axes: Any, times: Any, middle: Any, ends: Any) -> Any:
+    line = axes.errorbar(times, middle, ends, marker="o", markersize=3, elinewidth=1)
+    for interval in line.lines[2]:
+        interval.set_alpha(0.5)
+    return line
+
+
+def _banded(axes: Any, times: Any, middle: Any, ends: Any) -> Any:
+    """Draw the line with its intervals as a band; a window between two gaps, where no line is, is marked."""
+    is_gap = np.pad(np.isnan(middle), 1, constant_values=True)
+    alone = np.flatnonzero(~is_gap[1:-1] & is_gap[:-2] & is_gap[2:]).tolist()
+    (line,) = axes.plot(times, middle, linewidth=1, marker="o", markersize=3, markevery=alone)
+    below, above = ends
+    axes.fill_between(times, middle - below, middle + above, color=line.get_color(), alpha=0.25)
+    return line
 
 
 def _set_time_axis(axes: Any) -> None:

@@ -74,7 +74,10 @@ def probe(cluster: Cluster, seconds: float = PROBE_SECONDS) -> tuple[Address, ..
             "one in kafka.bootstrap_servers, or with --bootstrap-servers HOST:PORT"
         )
     else:
-        remedy = "check that it runs and that kafka.bootstrap_servers names it; deniable doctor says more"
+        remedy = (
+            "check that it runs and that kafka.bootstrap_servers, or --bootstrap-servers where that is "
+            "given, names it; deniable doctor says more"
+        )
     raise UnreachableError(f"no Kafka broker answers ({reasons}); {remedy}")
 
 

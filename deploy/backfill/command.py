@@ -140,6 +140,7 @@ def backfill(
     _check_collection(allowance, has_clients=not no_clients, is_estimated=output is not None)
     if no_clients:
         check_own_clients(settings)
+    is_shown, is_deciding = attended(shows_unknown)
     feed = InputBatches(
         layout,
         field,
@@ -150,8 +151,8 @@ def backfill(
         second_field=second_field,
         delimiter=delimiter or ",",
         stopped=STOPPED,
+        names_bytes=is_shown,
     )
-    is_shown, is_deciding = attended(shows_unknown)
     unknown = UnknownValues(asked, field, second_field, is_shown=is_shown, is_strict=strict)
     reports = UnknownReports(
         asked,

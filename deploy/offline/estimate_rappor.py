@@ -60,7 +60,7 @@ def rappor_command(
     if as_json:
         click.echo(json.dumps(record_of(candidates, result), allow_nan=False))
     else:
-        click.echo(table(candidates, result))
+        click.echo(table(candidates, result, parameters=f"k, h, p, q and f in {name_of(params)}"))
 
 
 @contextmanager

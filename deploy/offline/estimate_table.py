@@ -16,6 +16,7 @@ NAME_COLUMNS = 40  # of a table, for names
 EMPTY = '""'
 SHOWN = 50  # lines of a table, the most frequent first
 BITS_SHOWN = 20  # unexplained bits that a table names
+PARAMETERS = "epsilon, the number of values"  # that counts may contradict
 LEAST_P_VALUE = 1e-6  # smaller ones say nothing more to people
 
 
@@ -72,16 +73,19 @@ def table(
     reports: int | None = None,
     *,
     for_all: bool = False,
+    parameters: str = PARAMETERS,
 ) -> str:
     """Return the most frequent values for people; `*` marks significant ones.
 
     `reports` is the number of all, where the estimate is of some, such as of one level of a tree. With
-    `for_all`, intervals are those that hold for all values at once.
+    `for_all`, intervals are those that hold for all values at once. `parameters` names those to check if
+    they contradict the counts.
     """
     reports = result.reports if reports is None else reports
     head = _head(reports, names, name, for_all=for_all)
     rows = _lines(names, [result], name, for_all=for_all)
-    return "\n".join([head, *rows, *_last(names, result, name), *contradictions(result.diagnostics)])
+    wrong = contradictions(result.diagnostics, parameters)
+    return "\n".join([head, *rows, *_last(names, result, name), *wrong])
 
 
 def roll_up_table(
@@ -128,13 +132,13 @@ def search_of_past(collection: str) -> str:
     return f"deniable decode {collection} --grow --last 1d finds frequent texts of the past"
 
 
-def contradictions(diagnostics: Mapping[str, float]) -> list[str]:
-    """Return a line that says that no true values explain the counts, or none."""
+def contradictions(diagnostics: Mapping[str, float], parameters: str = PARAMETERS) -> list[str]:
+    """Return a line that says that no true values explain the counts, and what to check, or none."""
     if not contradicts(diagnostics):
         return []
     return [
         f"the counts contradict the parameters ({p_value_text(diagnostics[FIT])}): no true values explain "
-        "them, so these shares mean nothing; check epsilon, the number of values, and who reports"
+        f"them, so these shares mean nothing; check {parameters}, and who reports"
     ]
 
 

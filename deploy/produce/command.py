@@ -171,6 +171,7 @@ def produce(
                 delimiter=delimiter or ",",
                 first_lines=MIN_REPORTS if reports.is_deciding else BATCH_LINES,
                 doubt=doubt_of(asked) if is_shown else None,
+                names_bytes=is_shown,
             ),
             metrics_port=metrics_port,
             metrics_listen=metrics_listen,

@@ -24,9 +24,22 @@ Made by `deniable generate --python`: make it again after an edit.
 """
 
 from collections.abc import Set as AbstractSet
-from typing import Literal
+from typing import Literal, Protocol
 
 import deniable
+
+
+class Recorder(Protocol):
+    """A `deniable.Producer`, or a double of `deniable.testing`."""
+
+    def record(
+        self,
+        collection: str,
+        value: deniable.EventValue,
+        client: str | int | None = None,
+        at: deniable.EventTime = None,
+    ) -> None:
+        """Record one event."""
 
 
 class Events:
@@ -39,7 +52,7 @@ class Events:
     producer : to record with.
     """
 
-    def __init__(self, producer: deniable.Producer) -> None:
+    def __init__(self, producer: Recorder) -> None:
         self._producer = producer
 '''
 PYTHON_EVENT = '''

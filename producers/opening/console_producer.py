@@ -1,5 +1,7 @@
 """A producer that prints what would leave: the whole way of a report but its last step."""
 
+import atexit
+import logging
 import os
 import shutil
 import sys
@@ -13,17 +15,20 @@ from typing import TextIO
 
 from deniable.config.file import Configuration
 from deniable.producers.config import ProducerConfig
+from deniable.producers.errors import DeliveryError
 from deniable.producers.opening.from_file import producer_config
 from deniable.producers.producer import Producer
 from deniable.protocol.secrets.private_file import create_private
 from deniable.protocol.secrets.secret import NEW_SECRET_BYTES
+
+_log = logging.getLogger(__name__)
 
 
 def open_on_console(configuration: Configuration, stream: TextIO | None = None) -> Producer:
     """Open a producer that prints each pack as a JSON line, and sends and charges nothing.
 
     Its secret, budgets and outbox are in a temporary folder that ends with it: those of the file stay as they
-    are.
+    are. It is closed at the end of the process, if not before.
 
     Parameters
     ----------
@@ -37,7 +42,17 @@ def open_on_console(configuration: Configuration, stream: TextIO | None = None) 
     folder = _new_folder()
     producer = Producer(_printing(producer_config(configuration, connects=False), folder, stream))
     weakref.finalize(producer, _remove, folder, os.getpid())
+    atexit.register(_close, weakref.ref(producer))  # after the line above, so it runs before that at exit
     return producer
+
+
+def _close(reference: weakref.ref[Producer]) -> None:
+    producer = reference()
+    if producer is not None:
+        try:
+            producer.close()
+        except DeliveryError as error:
+            _log.error("closed at the end of the process: %s", error)
 
 
 @contextmanager

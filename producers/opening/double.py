@@ -1,5 +1,6 @@
 """A producer for tests of applications: it keeps what was recorded, without disk, Kafka and threads."""
 
+import copy
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -100,8 +101,15 @@ class ProducerDouble:
         self._randomization = Randomization(by_name, secret, SeededWords(seed), Clock())
         self._stored: Counter[str] = Counter()
         self._dropped: Counter[str] = Counter()
-        self._dropped_reported = 0
+        self._dropped_here = self._dropped_reported = 0
         self._is_closed = False
+
+    def opened(self) -> Self:
+        """Return a double that is open, and keeps events, packs and totals together with this one."""
+        another = copy.copy(self)
+        another._dropped_here = another._dropped_reported = 0
+        another._is_closed = False
+        return another
 
     def __repr__(self) -> str:
         return f"ProducerDouble({', '.join(self._collections)}; for tests, not private)"
@@ -117,6 +125,9 @@ class ProducerDouble:
         seconds = 0.0 if at is None else unix_seconds(at)
         if self._is_closed or owner == "" or not 0 <= seconds <= MAX_WINDOW_START:
             self._dropped[collection] += 1
+            self._dropped_here += 1
+            if self._is_closed:
+                _log.error("recorded events are dropped: an event was recorded after close")
             return
         self._keep(Event(collection, value, owner, at), [checked], owner, None if at is None else seconds)
 
@@ -178,7 +189,7 @@ class ProducerDouble:
             self._report_dropped()
 
     def _report_dropped(self) -> None:
-        before, self._dropped_reported = self._dropped_reported, self._dropped.total()
+        before, self._dropped_reported = self._dropped_reported, self._dropped_here
         for reason in newly_dropped(before, self._dropped_reported):
             raise DeliveryError(reason)
 

@@ -14,6 +14,7 @@ NEW_SECRET_BYTES = 32
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = 4096
 STORE_NAME = "producer.sqlite"
+ELSEWHERE = ", or name another one as data_dir, or with --data-dir where the command has that"
 LOSS = "would redraw every permanent response"
 
 _log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def secret_of(data_dir: Path, given: Path | None = None) -> Secret:
             f"that all hosts share, or create the first: (umask 077; head -c 32 /dev/urandom > {given})"
         )
     _warn_of_open_folder(data_dir)
-    return load_secret(path)
+    return load_secret(path, elsewhere=ELSEWHERE)
 
 
 def _warn_of_open_folder(data_dir: Path) -> None:
@@ -87,7 +88,7 @@ def _warn_of_open_folder(data_dir: Path) -> None:
         _log.warning("other users may replace files in %s; run: chmod go-w %s", data_dir, data_dir)
 
 
-def load_secret(path: Path, loss: str = LOSS) -> Secret:
+def load_secret(path: Path, loss: str = LOSS, elsewhere: str = "") -> Secret:
     """Read the secret file; if absent, create it with mode 0600 and log that.
 
     An existing file is never replaced: a new secret would redraw every client's permanent responses, and two
@@ -97,17 +98,22 @@ def load_secret(path: Path, loss: str = LOSS) -> Secret:
     ----------
     path : of the file.
     loss : what another secret instead of this one does, for messages.
+    elsewhere : what else helps where it cannot be created, for the message, with a comma before it.
 
     Raises
     ------
     SecretError like `read_secret`, or if the file or its folder cannot be created.
     """
-    with _secret_errors(path):
+    try:
         try:
             path.stat()
         except FileNotFoundError:
             if create_private(path, os.urandom(NEW_SECRET_BYTES)):
                 _log.warning("created a new secret, %s: back it up; losing it %s", path, loss)
+    except OSError as error:
+        raise SecretError(
+            f"secret file {path}: {error.strerror}; give this user access to its folder{elsewhere}"
+        ) from None
     return read_secret(path, loss)
 
 

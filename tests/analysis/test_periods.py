@@ -83,11 +83,17 @@ def test_named_period_is_a_day_a_month_or_two_times() -> None:
     assert named_period("2026-01-31T12:00Z/2026-02-01") == Period(NOON, day + DAY)
 
 
+@pytest.mark.parametrize("text", ["20260131", "2026-031", "2026-W05-6", "2026W056", "2026-01-31"])
+def test_a_day_is_named_as_times_name_it(text: str) -> None:
+    assert named_period(text) == Period(NOON - DAY // 2, NOON + DAY // 2)
+
+
 def test_named_period_is_an_iso_week_in_a_named_zone() -> None:
     """2026-W48 begins on Monday, 23 November; in Berlin an hour before midnight in UTC."""
     monday = int(datetime(2026, 11, 23, tzinfo=UTC).timestamp())
     assert named_period("2026-W48") == Period(monday, monday + 7 * DAY)
     berlin = ZoneInfo("Europe/Berlin")
+    assert named_period("2026W48", berlin) == named_period("2026-W48", berlin)
     assert named_period("2026-W48", berlin) == Period(monday - 3600, monday + 7 * DAY - 3600)
     of_dates = period_between(date(2026, 11, 23), datetime(2026, 11, 30), None, NOON, None, berlin)
     assert named_period("2026-11-23/2026-W49", berlin) == of_dates == named_period("2026-W48", berlin)

@@ -138,6 +138,19 @@ def test_a_line_breaks_where_windows_are_missing(tmp_path):
     assert np.isnan(line.get_ydata()).tolist() == [False, False, True, False]
 
 
+def test_many_windows_are_lines_with_a_band(tmp_path):
+    """Their markers and bars would cover each other; a window that no line meets keeps its marker."""
+    places = [*range(300), 310, 320]
+    axes = read(tmp_path, *(values_of(2, T0 + 10 * at) for at in places)).plot()
+    axes.figure.canvas.draw()
+    assert len(axes.lines) == len(axes.collections) == 2
+    first = axes.lines[0]
+    marked = first.get_xdata()[first.get_markevery()]
+    assert [int(each.timestamp()) for each in marked] == [T0 + 3100, T0 + 3200]
+    assert not np.isnan(first.get_ydata()[first.get_markevery()]).any()
+    assert len(axes.get_legend().get_texts()) == 2
+
+
 def test_a_number_has_its_rows_on_its_axis_and_a_density_beside():
     table = of_a_number()
     axes = table.plot(log=True)

@@ -95,6 +95,7 @@ def test_messages(tmp_path: Path, pin_messages: PinMessages) -> None:
         | {
             "it is a folder": lambda: load_secret(tmp_path),
             "its folder is a file": lambda: load_secret(tmp_path / "file" / "secret"),
+            "a producer's folder is a file": lambda: secret_of(tmp_path / "file" / "data"),
             "it is a pipe": lambda: load_secret(tmp_path / "pipe"),
             "none is there to read": lambda: read_secret(tmp_path / "data" / "secret"),
             "none is there, but a store": lambda: secret_of(tmp_path / "used"),

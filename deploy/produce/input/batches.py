@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from deniable.deploy.cli.input_text import printable
-from deniable.deploy.produce.input.csv_records import OPEN_QUOTE, CsvRecords
+from deniable.deploy.produce.input.csv_records import OPEN_QUOTE, TO_UTF8, CsvRecords
 from deniable.deploy.produce.input.json_lines import InputRecord, field_of, json_records
 from deniable.deploy.produce.input.lines import BrokenLineError, Lines
 from deniable.deploy.produce.input.resume import Place
@@ -28,6 +28,7 @@ PRINTED_LINES = 5  # bad lines printed one by one; the rest is only counted
 OWN_CLIENT = "each line"  # placeholder without a field for clients; never sent
 NO_CLIENT = "its client is missing, empty, or neither text nor an integer"
 UNKNOWN_NUMBER = "so it is no number, and counts as unknown"
+NOT_UTF8 = f"it has bytes that are not UTF-8, and each is read as U+FFFD: {TO_UTF8}"
 STOPPED = "nothing of it was used; the lines before it were processed"
 RESUMING = "; mend it, and the same command resumes there"
 _INTEGER = re.compile(r"-?[0-9]+\.0")
@@ -86,7 +87,8 @@ class InputBatches:
     delimiter : between the cells of `csv`.
     first_lines : most lines of the first batch.
     stopped : what a line that stops the run says became of it and the others.
-    doubt : says why a value looks like a number and is none; None to print nothing of values.
+    doubt : says why a value looks like a number and is none; None to say nothing of that.
+    names_bytes : whether lines with bytes that are not UTF-8 are named; else nothing is printed of values.
     used, skipped : lines so far that became a report, and that could not.
     is_within_quote : whether the last record that arrived waits for the end of a cell in quotes.
     """
@@ -104,10 +106,11 @@ class InputBatches:
     first_lines: int = BATCH_LINES
     stopped: str = STOPPED
     doubt: Callable[[Value], str] | None = None
+    names_bytes: bool = False
     used: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
     is_within_quote: bool = field(default=False, init=False)
-    _doubts: int = field(default=0, init=False)  # lines so far whose number was doubted
+    _doubts: int = field(default=0, init=False)  # so far, of numbers and bytes
     _are_milliseconds: bool = field(default=False, init=False)  # of some time so far
     _quote_began: float = field(default=0.0, init=False)  # infinite once that is reported
 
@@ -144,6 +147,8 @@ class InputBatches:
                 elif record is not None:
                     self.is_within_quote = False
                     data = b"".join(record.lines)
+                    if self.names_bytes and record.fields is not None and not _is_utf8(data):
+                        self._doubt(place, NOT_UTF8)
                     is_reported = self._take(record, place, len(data), gathered)
                     is_record = record.fields is not None or bool(record.fault) or not data.isspace()
                     place.advance(data, is_reported=is_reported, is_record=is_record)
@@ -226,12 +231,16 @@ class InputBatches:
             found = found, field_of(fields, self.second_field)
         value = self.read_value(found)
         if self.doubt is not None and (why := self.doubt(value)):
-            self._doubts += 1
-            if self._doubts <= PRINTED_LINES:
-                click.echo(f"line {place.records + 1}: {why}, {UNKNOWN_NUMBER}", err=True)
+            self._doubt(place, f"{why}, {UNKNOWN_NUMBER}")
         gathered.add(value, client, moment.seconds, size)
         self.used += 1
         return ""
+
+    def _doubt(self, place: Place, why: str) -> None:
+        """Name one of the first lines that are used, but hardly as they were meant."""
+        self._doubts += 1
+        if self._doubts <= PRINTED_LINES:
+            click.echo(f"line {place.records + 1}: {why}", err=True)
 
     def _batch(self, gathered: _Gathered, place: Place) -> InputBatch:
         clients = None if self.client_field is None else gathered.clients
@@ -249,6 +258,14 @@ class InputBatches:
     def _stopped(self, place: Place, fault: str) -> LineError:
         resuming = RESUMING if place.key else ""
         return LineError(f"line {place.lines + 1} of {place.name}: {fault}; {self.stopped}{resuming}")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def client_of(found: Any) -> str:

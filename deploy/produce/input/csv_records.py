@@ -6,6 +6,7 @@ run: a value may be the cause, and then another cell would be taken for the clie
 """
 
 import csv
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from deniable.deploy.produce.input.lines import LONGEST_LINE, BrokenLineError, L
 from deniable.deploy.produce.input.source import FeedError
 from deniable.protocol.words import number_of
 
+TO_UTF8 = "convert the input first, such as by iconv -f LATIN1 -t UTF-8"
 REPLACEMENT = "\ufffd"  # of a lone carriage return without quotes
 QUOTING = "put a cell with a delimiter, quote or line end in double quotes, and write a quote within it twice"
 #: Delimiters that a first line may have instead, in words and as the option has them.
@@ -28,6 +30,7 @@ DELIMITERS = {
 }
 OPEN_QUOTE = InputRecord((), None)  # of a record whose quote has not closed yet
 BROKEN_QUOTES = f"a quote in it does not close, or text follows one that does; {QUOTING}"
+_SEPARATOR = re.compile("sep=.", re.IGNORECASE)
 
 
 class CsvRecords:
@@ -74,12 +77,21 @@ class CsvRecords:
             elif isinstance(row, LinePart):
                 yield InputRecord([row.data], None)
             elif not self._columns:
+                self._check_line_ends(row.lines[0])
                 self._read_columns(row.cells)
                 yield InputRecord(row.lines, None)
             else:
                 yield self._record(row)
         if not self._columns:
             raise FeedError(f"{self._name} is empty; its first line must name the columns")
+
+    def _check_line_ends(self, first: bytes) -> None:
+        """Raise FeedError if the first line is the whole input since its lines end in carriage returns."""
+        if not first.endswith(b"\n") and b"\r" in first.rstrip(b"\r"):
+            raise FeedError(
+                f"{self._name} has carriage returns alone for line ends; nothing of it was used: convert it "
+                "first, such as by tr '\\r' '\\n'"
+            )
 
     def _read_columns(self, header: Sequence[str]) -> None:
         for name in self._wanted:
@@ -97,6 +109,10 @@ class CsvRecords:
         """Say what to do about a missing column; of a file without a header nothing is said: it is data."""
         if header and header[0].lstrip().startswith(("{", "[")):
             return "for JSON lines give --format jsonl"
+        if _SEPARATOR.fullmatch(self._delimiter.join(header)):
+            return "its first line is one of Excel, sep=: delete it, and name that character as --delimiter"
+        if {*map(_in_latin1, self._wanted)} <= {*header}:
+            return f"the line has bytes that are not UTF-8: {TO_UTF8}"
         for delimiter, (what, option) in DELIMITERS.items():
             cells = self._delimiter.join(header).split(delimiter)
             if {*self._wanted} <= {cell.strip('"') for cell in cells}:
@@ -165,6 +181,11 @@ def _one_line(line: bytes) -> Iterator[str]:
     """Yield a line that is not strictly CSV: if its quotes close, each cell still has its place."""
     yield _text(line).rstrip("\r\n").replace("\r", REPLACEMENT)
     raise BrokenLineError(BROKEN_QUOTES)
+
+
+def _in_latin1(name: str) -> str:
+    """Return a name as it is read from an input in Latin-1."""
+    return name.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def _text(line: bytes) -> str:

@@ -19,6 +19,7 @@ import msgspec
 from deniable.deploy.produce.input.lines import BrokenLineError, LinePart, Lines
 
 NO_OBJECT = "it is not a JSON object"
+ARRAY = "it begins a JSON array; write one object a line, such as by jq -c '.[]'"
 BROKEN_OBJECT = (
     'it begins a JSON object and is none; write a quote within a text as \\", a line end as \\n, and one '
     "object a line, as JSON libraries do"
@@ -79,7 +80,9 @@ def _json_record(line: bytes) -> InputRecord:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = data.decode("utf-8", "replace").strip()
         found = _fields(text) if text.startswith("{") else None
-    return InputRecord([line], found) if isinstance(found, dict) else InputRecord([line], None, NO_OBJECT)
+    if isinstance(found, dict):
+        return InputRecord([line], found)
+    return InputRecord([line], None, ARRAY if data.lstrip().startswith(b"[") else NO_OBJECT)
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from deniable.deploy.produce.input.source import FeedError
 
 LONGEST_LINE = 16 << 20  # bytes, line end included; of a CSV record, too
 
+GZIP = b"\x1f\x8b"
 #: Byte order marks, those of UTF-32 first: one of them begins with one of UTF-16.
 ENCODINGS = {
     BOM_UTF32_LE: "UTF-32",
@@ -60,8 +61,8 @@ class Lines:
 
         Raises
         ------
-        FeedError if the input cannot be read, or begins with the mark of another encoding; BrokenLineError
-        if the line is too long.
+        FeedError if the input cannot be read, begins with the mark of another encoding, or as gzip
+        does; BrokenLineError if the line is too long.
         """
         while not self._ready:
             if self._is_over:
@@ -105,7 +106,12 @@ class Lines:
 
 
 def _check_encoding(first: bytes, name: str) -> None:
-    """Raise FeedError if the first line of an input begins with the byte order mark of UTF-16 or UTF-32."""
+    """Raise FeedError if the first line of an input begins as gzip does, or with a mark of UTF-16 or -32."""
+    if first.startswith(GZIP):
+        raise FeedError(
+            f"{name} is compressed by gzip; nothing of it was used: give --input -, and pipe it there, as in "
+            "zcat FILE | deniable …"
+        )
     for mark, encoding in ENCODINGS.items():
         if first.startswith(mark):
             raise FeedError(

@@ -6,7 +6,7 @@ from datetime import UTC
 from deniable.protocol.times import FORMS, GivenTime, read_time
 from deniable.protocol.wire import MAX_WINDOW_START
 
-WRONG_TIME = f"its time is none of {FORMS}"
+WRONG_TIME = f"its time is none of {FORMS}, or is 0, which stands for a missing one"
 
 
 def time_of(given: object) -> GivenTime | None:

@@ -31,6 +31,16 @@ DRAWN = """() => {
 }"""
 
 
+#: Where each row's share and interval begin and end, as drawn.
+FIGURES = """() => Array.from(document.querySelectorAll("tr[data-value]"), (row) =>
+  Array.from(row.querySelectorAll(".number"), (cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const { left, right } = range.getBoundingClientRect();
+    return [left, right];
+  }))"""
+
+
 def record(highest: float, revision: int) -> EstimateRecord:
     """Return an estimate whose longest bar or interval ends at `highest`."""
     return changed(
@@ -75,3 +85,14 @@ def test_labels_are_whole_and_apart(tab: "Page", served: Served, width: int) -> 
             shown.page.set_viewport_size({"width": 800, "height": width})
             until(shown.page, f"document.querySelectorAll('.axis span').length > {ticks}")
             check_axis(shown, 0.21)
+
+
+def test_figures_of_a_phone_are_apart(tab: "Page", served: Served) -> None:
+    """Also the widest: an interval that ends at 100."""
+    with visit(tab, served.address, viewport={"width": 375, "height": 800}) as shown:
+        figures = {"frequency": [0.997, 0.001], "low": [0.984, 0.0], "high": [1.0, 0.01]}
+        served.take(changed(record(0.5, 1), **figures))
+        shown.section().locator('tbody tr[data-value="fig 01"]').wait_for()
+        rows = shown.page.evaluate(FIGURES)
+        assert len(rows) == 3
+        assert [row for row in rows if row[1][0] < row[0][1] + 6] == []

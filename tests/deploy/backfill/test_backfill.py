@@ -290,11 +290,11 @@ def test_messages(shop: Path, pin_messages: PinMessages) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--strict",)], ids=["a column is missing", "values are of another"])
-def test_the_wrong_file_leaves_no_secret(shop: Path, options: tuple[str, ...]) -> None:
+def test_the_wrong_file_leaves_no_secret_and_no_folder(shop: Path, options: tuple[str, ...]) -> None:
     Path("other.csv").write_text("user,plan,at\nu1,elsewhere,1767225600\n" if options else "a,b\nx,y\n")
     ended = backfill("--input", "other.csv", *options)
     assert isinstance(ended.exception, FeedError)
-    assert not Path(".deniable").exists()
+    assert {each.name for each in shop.iterdir()} == {"deniable.yaml", "other.csv"}
 
 
 def test_another_secret_is_refused(shop: Path) -> None:

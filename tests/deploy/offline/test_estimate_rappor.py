@@ -130,3 +130,9 @@ def test_unexplained_bits_are_named() -> None:
     assert record["unexplained_bits"] == [{"cohort": 0, "bit": 0}, {"cohort": 1, "bit": 1}]
     complete = replace(result, diagnostics={"chi_square_ratio": 1.0, "chi_square_limit": 1.27}, misfit=None)
     assert "bits" not in table(["apple", "fig"], complete)
+
+
+def test_counts_that_contradict_the_parameters_name_those_of_the_file(tmp_path: Path) -> None:
+    all_ones = "\n".join([",".join(["5000"] * 17)] * 4)
+    (said,) = [each for each in run(tmp_path, counts=all_ones).stdout.splitlines() if "contradict" in each]
+    assert f"check k, h, p, q and f in {tmp_path / 'params.csv'}, and who reports" in said

@@ -98,8 +98,13 @@ def events_of(text: str) -> type:
 
 @pytest.mark.slow
 def test_misspelt_values_fail_mypy(file: Path) -> None:
-    head = "import deniable\nfrom events import Events\ndef use(producer: deniable.Producer) -> None:\n"
-    lines = ["events = Events(producer)", *(RIGHT_PYTHON + WRONG_PYTHON).strip().splitlines()]
+    head = "import deniable\nfrom deniable.testing import open_double\nfrom events import Events\n"
+    head += "def use(producer: deniable.Producer) -> None:\n"
+    lines = [
+        "Events(open_double(''))",
+        "events = Events(producer)",
+        *(RIGHT_PYTHON + WRONG_PYTHON).strip().splitlines(),
+    ]
     Path(file.parent, "events.py").write_text(made(file, "python"))
     Path(file.parent, "use.py").write_text(head + "".join(f"    {each}\n" for each in lines))
     command = [sys.executable, "-m", "mypy", "--strict", str(file.parent / "use.py")]

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,13 @@ collections:
      reports_per_window: 9, budget: none}
   - {name: any, mechanism: rappor, bits: 16, hashes: 1, cohorts: 1, epsilon_inf: 4, epsilon_one: 2,
      candidates: [BOS], window_seconds: 60, grace_seconds: 5, budget: none}
+"""
+NOT_CLOSED = """
+import deniable, sys
+producer = deniable.open_producer(sys.argv[1], console=True)
+producer.report("plan", "free", client="one")
+producer.record("any", "a text", client="one")
+print(producer._config.data_dir)
 """
 
 
@@ -51,3 +60,13 @@ def test_console_that_is_gone_is_said(file: Path) -> None:
     producer.report("plan", "free", client=None)
     with pytest.raises(DeliveryError, match="cannot be printed"):
         producer.close(timeout=5)
+
+
+@pytest.mark.slow
+def test_end_of_the_process_prints_what_was_not_closed(file: Path) -> None:
+    command = [sys.executable, "-c", NOT_CLOSED, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    folder, *packs = done.stdout.splitlines()
+    assert {json.loads(each)["collection"] for each in packs} == {"plan", "any"}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not Path(folder).exists()

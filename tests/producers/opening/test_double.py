@@ -14,15 +14,16 @@ from tests.support.producers.questions import FREE
 
 CONFTEST = 'pytest_plugins = ["deniable.testing"]\n'
 SHOP = """
-import deniable
+from deniable import open_producer
 
 def checkout(person):
-    with deniable.open_producer("shop/deniable.yaml") as producer:
+    with open_producer("shop/deniable.yaml") as producer:
         producer.record("plan", "team", client=person)
 
-def test_checkout_is_counted(deniable_producer):
+def test_each_checkout_is_counted(deniable_producer):
     checkout("user-17")
-    assert deniable_producer.events == [("plan", "team", "user-17", None)]
+    checkout("user-18")
+    assert [each.client for each in deniable_producer.events] == ["user-17", "user-18"]
 
 def test_each_test_has_its_own(deniable_producer):
     assert deniable_producer.events == []
@@ -93,6 +94,20 @@ def test_what_a_producer_drops_is_dropped() -> None:
     assert double.counters().dropped["carrier"] == 3
     with pytest.raises(ClosedError):
         double.report("carrier", "AA", None)
+
+
+def test_opened_again_it_keeps_events_beside_those_before(caplog: pytest.LogCaptureFixture) -> None:
+    double = ProducerDouble(FREE)
+    with double.opened() as first, double.opened() as second:
+        first.record("carrier", "AA", at=60)
+        second.record("carrier", "B6", at=60)
+    with double.opened() as third:
+        third.record("carrier", "9E", at=60)
+        caplog.clear()
+        first.record("carrier", "UA", at=60)  # closed, as a producer that is opened once stays
+    assert [each.value for each in double.events] == ["AA", "B6", "9E"]
+    assert double.counters().dropped["carrier"] == 1
+    assert "recorded after close" in messages(caplog)[0]
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def test_death_ends_waiting_flushes(make, kafka, monkeypatch):
         settle(self)
 
     monkeypatch.setattr(Dispatch, "settle", die_later)
-    threading.Timer(0.1, target._pipeline._storing._thread.wake).start()
+    threading.Timer(0.1, target._pipeline.wake).start()
     began = time.monotonic()
     with pytest.raises(DeliveryError, match=r"KeyError; .*; 1 pack "):
         target.flush()
@@ -78,7 +78,7 @@ def test_dead_delivery_thread_keeps_reports(make, monkeypatch, tmp_path):
 def test_unstartable_thread_is_reported_and_retried(make, monkeypatch, name):
     """For example after a fork, when the first call starts the threads."""
     target = make()
-    target._pipeline._storing.close()
+    target._pipeline.close()
     target._begin_anew()
     start, failed = _thread.start_new_thread, []
 

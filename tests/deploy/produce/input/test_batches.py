@@ -1,5 +1,6 @@
 """Lines to values: each line is a report or counted as skipped, and no message shows what was in it."""
 
+import gzip
 import json
 import math
 from collections.abc import Iterator
@@ -10,9 +11,9 @@ import pytest
 
 from deniable.deploy.produce.input import batches as feed_module
 from deniable.deploy.produce.input import values as input_values
-from deniable.deploy.produce.input.batches import NO_CLIENT, STOPPED, InputBatches
+from deniable.deploy.produce.input.batches import NO_CLIENT, NOT_UTF8, STOPPED, InputBatches
 from deniable.deploy.produce.input.csv_records import BROKEN_QUOTES
-from deniable.deploy.produce.input.json_lines import BROKEN_OBJECT, NO_OBJECT
+from deniable.deploy.produce.input.json_lines import ARRAY, BROKEN_OBJECT, NO_OBJECT
 from deniable.deploy.produce.input.resume import Place
 from deniable.deploy.produce.input.source import FeedError, LineError
 from deniable.deploy.produce.input.times import WRONG_TIME
@@ -220,9 +221,10 @@ def test_an_object_that_cannot_be_divided_stops_the_run(line: bytes) -> None:
     ("line", "fault"),
     [
         (b"broken", NO_OBJECT),
-        (b"[" * 100_000, NO_OBJECT),
-        (b"[1]", NO_OBJECT),
+        (b"[" * 100_000, ARRAY),
+        (b"[1]", ARRAY),
         (b"null", NO_OBJECT),
+        (b' [{"value": "AA"}]', ARRAY),
         (b'{"value": "AA"}', NO_CLIENT),
         (b'{"value": "AA", "who": 7.5}', NO_CLIENT),
         (b'{"value": "AA", "who": true}', NO_CLIENT),
@@ -263,6 +265,8 @@ def test_messages_of_headers(pin_messages: PinMessages) -> None:
         "tabs": '"x"\t"value"\n1\tAA\n',
         "semicolons without the column": f"{CANARY};AA\n",
         "a carriage return": "values,x\rvalue,y\n",
+        "the line of Excel": "sep=;\nvalue;x\nAA;1\n",
+        "carriage returns alone": "value\rAA\rB6\r",
         "no line": "",
         "a column twice": f"value,x,value\n{CANARY},1,2\n",
         "a quote that does not close": f'"value\n{CANARY}\n',
@@ -281,6 +285,23 @@ def test_messages_of_headers(pin_messages: PinMessages) -> None:
 def test_control_characters_of_an_option_are_escaped(pin_messages: PinMessages) -> None:
     feed = InputBatches("csv", "a\x1b[2Jb", None, input_values.one)
     pin_messages({"an escape in --field": partial(read, feed, "x\n1\n")})
+
+
+def test_a_column_in_latin_1_is_named_with_the_remedy(pin_messages: PinMessages) -> None:
+    feed = InputBatches("csv", "Größe", None, input_values.one)
+    pin_messages({"a column in Latin-1": partial(read, feed, "Art,Größe\n1,2\n".encode("latin-1"))})
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_lines_that_are_not_utf_8_are_named_where_values_may_be(
+    layout: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ("value\nAA\nKöln\n" if layout == "csv" else '{}\n{"value": "AA"}\n{"value": "Köln"}\n').encode()
+    for data, is_named in ((lines, False), (lines.decode().encode("latin-1"), True)):
+        for names_bytes in (False, True):
+            feed = InputBatches(layout, "value", None, input_values.one, names_bytes=names_bytes)
+            read(feed, data)
+            assert capsys.readouterr().err == (f"line 3: {NOT_UTF8}\n" if is_named and names_bytes else "")
 
 
 def test_a_delimiter_may_be_another_character() -> None:
@@ -394,6 +415,13 @@ def test_another_encoding_is_seen_at_the_start_alone(layout: str) -> None:
     later = mark + b"\n" if layout == "csv" else b'{"value": "' + mark + b'"}\n'
     values, _ = read(feed, head.encode(), later)
     assert values[-1] == "\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_a_compressed_input_is_refused_with_the_remedy(layout: str) -> None:
+    feed = InputBatches(layout, "value", None, input_values.one)
+    with pytest.raises(FeedError, match="zcat FILE"):
+        read(feed, gzip.compress(b"value\nAA\n"))
 
 
 def test_a_resumed_run_looks_for_no_encoding() -> None:
