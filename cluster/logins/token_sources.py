@@ -106,6 +106,12 @@ def of_provider(dotted: str) -> Token:
         raise TokenError(
             f"{shown} cannot be imported", "install its package, or let PYTHONPATH name its folder", True
         ) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
+        raise TokenError(
+            f"{shown} raises {type(error).__name__} while it is imported",
+            "import it in Python to see why",
+            True,
+        ) from None
     try:
         answer: Any = getattr(source, name)()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret

@@ -155,7 +155,7 @@ class Tokens:
             try:
                 time.sleep(self._take(self._fetch()))
                 pause = FIRST_PAUSE_SECONDS
-            except (TokenError, SecurityError) as error:
+            except BaseException as error:  # noqa: BLE001 - in a thread; its message may hold a secret
                 self._note(error)
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -178,9 +178,11 @@ class Tokens:
             return UNKNOWN_SECONDS
         return min(max(FIRST_PAUSE_SECONDS, RENEWED_AT * (token.ends - time.time())), LONGEST_SECONDS)
 
-    def _note(self, error: TokenError | SecurityError) -> None:
+    def _note(self, error: BaseException) -> None:
         if isinstance(error, SecurityError):
             error = of_security(error)
+        elif not isinstance(error, TokenError):
+            error = TokenError(f"{self._source} raises {type(error).__name__}", "call it in Python to see why")
         with self._changed:
             self._failure = error
             if self._failed_at is None and self._token is not None and self._token.is_valid():

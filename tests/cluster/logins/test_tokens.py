@@ -257,6 +257,50 @@ def immortal() -> tuple[str, str]:
     return "token", "hunter2"
 
 
+MODULES = {
+    "a RuntimeError": "raise RuntimeError('hunter2')",
+    "a SyntaxError": "hunter2 = = 1",
+    "a KeyError": "import os; os.environ['HUNTER2']",
+    "a SystemExit": "raise SystemExit('hunter2')",
+}
+
+
+def test_messages_of_modules_that_fail_while_they_are_imported(
+    tmp_path: Path, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence without what the module said, and no traceback of the thread that asks for tokens."""
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    monkeypatch.syspath_prepend(tmp_path)
+    said = {}
+    for number, (what, code) in enumerate(MODULES.items()):
+        (tmp_path / f"provider_{number}.py").write_text(code)
+        login = login_of("OAUTHBEARER", {"token_provider": f"provider_{number}:token"})
+        assert isinstance(login, OAuthLogin)
+        said[what] = refusal(partial(current_token, login))
+        assert "hunter2" not in said[what].lower()
+    assert died == []
+    pin_messages({what: (lambda each=each: each) for what, each in said.items()})
+
+
+def test_a_source_that_raises_anything_is_named_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    monkeypatch.setattr(tokens, "FIRST_PAUSE_SECONDS", 0.05)
+    errors: list[BaseException] = [asyncio.CancelledError("hunter2"), RuntimeError("hunter2")]
+
+    def fetch() -> Token:
+        if errors:
+            raise errors.pop()
+        return Token("token", None)
+
+    renewed = Tokens("a source", fetch)
+    with pytest.raises(TokenError, match="^a source raises RuntimeError$"):
+        renewed.current()
+    assert wait_until(lambda: renewed.ready() is not None, 5)
+    assert died == []
+
+
 def test_messages_of_sources(
     tmp_path: Path, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
