@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from deniable.cluster.credential_files import context_trusting, read_small
+from deniable.cluster.credential_files import context_trusting
 from deniable.cluster.logins.secret_sources import current_secret
 from deniable.cluster.loopback import is_loopback
 from deniable.estimators.errors import DeniableError
@@ -157,9 +157,7 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
         return "OAuthLogin(…)"
 
     def check(self) -> None:
-        """Read the client's secret, authorities and token, but ask nobody for one; SecurityError."""
-        if self.token_file is not None:
-            read_small("token_file", self.token_file)
+        """Read the client's secret and authorities, but no token, which may be waited for; SecurityError."""
         if self.token_endpoint is not None:
             self.secret()
             context_trusting("token_ca_file", self.token_ca_file)

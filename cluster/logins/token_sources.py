@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import ssl
+import stat
 import threading
 import time
 import urllib.error
@@ -81,7 +82,9 @@ def _ask_for(login: TokenLogin) -> Token:
 
 
 def of_file(path: Path) -> Token:
-    """Read the token of a file; TokenError if it expired, SecurityError if it cannot be read."""
+    """Read the token of a file; TokenError without a valid one, SecurityError if it cannot be read."""
+    if not _is_written(path):
+        raise TokenError(f"token_file {path} is absent or empty", "check what writes the file")
     try:
         text = read_small("token_file", path).decode("ascii").strip()
     except UnicodeDecodeError:
@@ -94,6 +97,14 @@ def of_file(path: Path) -> Token:
             "check what writes the file, and the clock",
         )
     return token
+
+
+def _is_written(path: Path) -> bool:
+    try:
+        status = path.stat()
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return status.st_size > 0 or not stat.S_ISREG(status.st_mode)
 
 
 def of_provider(dotted: str) -> Token:

@@ -17,6 +17,7 @@ from deniable.cluster.logins.mechanisms import OAuthLogin, login_of
 from deniable.cluster.logins.token_provider import TokenProvider
 from deniable.cluster.logins.token_sources import current_token, of_endpoint, of_file, of_provider
 from deniable.cluster.logins.tokens import Token, TokenError, Tokens, claims_of, of_security, token_of
+from deniable.cluster.security import Security
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.brokers.secured.identity_provider import IdentityProvider
 from tests.support.messages import PinMessages
@@ -231,6 +232,11 @@ def test_a_file_is_read_again(tmp_path: Path) -> None:
         assert f"{TokenProvider(login).token()}" == text
 
 
+def test_a_start_does_not_refuse_a_file_that_is_not_written_yet(tmp_path: Path) -> None:
+    """Before it connects; then it waits for the token, as for that of an identity provider that is away."""
+    Security(mechanism="OAUTHBEARER", token_file=tmp_path / "token").check()
+
+
 def test_a_function_returns_a_token_or_one_with_its_lifetime() -> None:
     here = __name__
     assert of_provider(f"{here}:plain") == Token("plain", None)
@@ -310,6 +316,13 @@ def test_messages_of_sources(
         said = {"an expired token": re.sub(r"\d+ s", "N s", refusal(partial(of_file, file)))}
         file.write_text("two words")
         said["a file of two words"] = refusal(partial(of_file, file))
+        file.write_text("")
+        said["an empty file"] = refusal(partial(of_file, file))
+        file.unlink()
+        said["no file"] = refusal(partial(of_file, file))
+        with pytest.raises(SecurityError) as caught:
+            of_file(tmp_path)
+        said["a folder"] = str(caught.value)
         for name in ("failing", "spaced", "immortal", "absent"):
             said[f"a function: {name}"] = refusal(partial(of_provider, f"{__name__}:{name}"))
         said["no module"] = refusal(partial(of_provider, "nowhere:function"))
