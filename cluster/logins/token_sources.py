@@ -113,9 +113,11 @@ def of_provider(dotted: str) -> Token:
     shown = f"token_provider {dotted}"
     try:
         source = import_module(module)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
         raise TokenError(
-            f"{shown} cannot be imported", "install its package, or let PYTHONPATH name its folder", True
+            f"{shown} cannot be imported: there is no module {error.name}",
+            "install its package, or let PYTHONPATH name its folder",
+            True,
         ) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
         raise TokenError(
@@ -123,13 +125,13 @@ def of_provider(dotted: str) -> Token:
             "import it in Python to see why",
             True,
         ) from None
+    function = getattr(source, name, None)
+    if not callable(function):
+        raise TokenError(f"{shown}: module {module} has no function {name}", "correct token_provider", True)
     try:
-        answer: Any = getattr(source, name)()
+        answer: Any = function()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
-        is_absent = isinstance(error, AttributeError)
-        raise TokenError(
-            f"{shown} raises {type(error).__name__}", "call it in Python to see why", is_absent
-        ) from None
+        raise TokenError(f"{shown} raises {type(error).__name__}", "call it in Python to see why") from None
     text, lifetime = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
     if not isinstance(lifetime, int | float | None) or (lifetime is not None and lifetime <= 0):
         raise TokenError(f"{shown} must return a lifetime in seconds, > 0", "correct it", True)

@@ -20,7 +20,7 @@ RENEWED_AT = 0.7  # of its lifetime
 UNKNOWN_SECONDS = 300.0  # after which a token is renewed that does not say when it expires
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
 LONGEST_SECONDS = 3600.0  # after which any token is renewed
-WAIT_SECONDS = 6.0
+WAIT_SECONDS = 5.2  # an endpoint may take 5 s, and the step of doctor that names the source 5.5 s
 LAST_SECOND = 253_402_300_799  # of the year 9999; what lies beyond is no unix second
 SHOWN_CHARACTERS = 80
 OPAQUE = "it is opaque, no JWT, so it shows no issuer, audience or end"
@@ -126,7 +126,7 @@ class Tokens:
 
         Raises
         ------
-        TokenError if the source was asked without success, or does not answer within 6 s.
+        TokenError if the source was asked without success, or does not answer within 5.2 s.
         """
         deadline = time.monotonic() + WAIT_SECONDS
         while True:

@@ -267,11 +267,13 @@ MODULES = {
     "a RuntimeError": "raise RuntimeError('hunter2')",
     "a SyntaxError": "hunter2 = = 1",
     "a KeyError": "import os; os.environ['HUNTER2']",
+    "another module": "import absent_package.module",
+    "no function": "token = 'hunter2'",
     "a SystemExit": "raise SystemExit('hunter2')",
 }
 
 
-def test_messages_of_modules_that_fail_while_they_are_imported(
+def test_messages_of_modules_that_cannot_be_used(
     tmp_path: Path, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sentence without what the module said, and no traceback of the thread that asks for tokens."""

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from deniable.cluster.connection.probe import RefusedError, UnreachableError, probe
+from deniable.cluster.logins import token_sources, tokens
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.security import Security
 from deniable.config.file import Configuration
@@ -210,6 +211,11 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
 
 
 @pytest.mark.slow
+def test_a_slow_source_of_tokens_is_given_up_within_the_step_that_names_it() -> None:
+    step = next(each for each in examination.STEPS if each.name == "authentication")
+    assert token_sources.ANSWER_SECONDS < tokens.WAIT_SECONDS <= step.seconds - 0.3
+
+
 def test_a_step_that_hangs_is_abandoned_and_one_without_time_not_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
