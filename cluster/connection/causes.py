@@ -1,6 +1,7 @@
 """Turn errors of connecting to Kafka into a cause and a remedy."""
 
 import errno
+import re
 import resource
 import socket
 import ssl
@@ -40,6 +41,8 @@ CERTIFICATE_ALERTS = (
     "CERTIFICATE_UNKNOWN",
     "CERTIFICATE_EXPIRED",
 )
+SHOWN_MECHANISMS = 8
+_MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")  # RFC 4422, section 3.1
 TRUST = "set ca_file of kafka.security to the certificate of the CA that signed the broker's"
 
 
@@ -197,7 +200,7 @@ def _of_login(error: KafkaError, security: Security | None) -> Cause:
             return _of_refusal(security)
         case UnsupportedSaslMechanismError():
             return Cause(
-                f"it does not accept {tag_of(login)}",
+                f"it does not accept {tag_of(login)}{_but(error)}",
                 "set mechanism of kafka.security to one in sasl.enabled.mechanisms of that listener, add it "
                 "there, or name the port of another one",
             )
@@ -208,6 +211,11 @@ def _of_login(error: KafkaError, security: Security | None) -> Cause:
                 "leave the login out of kafka.security, or name the port of its SASL_SSL listener",
             )
     return Cause(f"it refused: {type(error).__name__}", "look at the broker's log")
+
+
+def _but(error: UnsupportedSaslMechanismError) -> str:
+    accepted = [each for each in error.args if isinstance(each, str) and _MECHANISM.fullmatch(each)]
+    return f", but {', '.join(accepted[:SHOWN_MECHANISMS])}" if accepted else ""
 
 
 def _of_network(error: OSError, waited_seconds: float) -> Cause:
