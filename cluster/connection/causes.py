@@ -21,13 +21,15 @@ from cryptography import x509
 
 from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.logins.mechanisms import (
+    Login,
     MskIamLogin,
     OAuthLogin,
     TlsLogin,
     TokenLogin,
+    name_of,
     tag_of,
 )
-from deniable.cluster.logins.token_sources import awaited_source, current_token, name_of
+from deniable.cluster.logins.token_sources import awaited_source, current_token
 from deniable.cluster.logins.tokens import OPAQUE, TokenError, described_claims
 from deniable.cluster.security import Security
 
@@ -97,7 +99,7 @@ def cause_of(error: BaseException, waited_seconds: float, security: Security | N
 def _known(error: BaseException, waited_seconds: float, security: Security | None) -> Cause | None:
     match error:
         case SecurityError():
-            return Cause(str(error), "mend the file")
+            return Cause(str(error), "mend the file or command that it names")
         case TokenError():
             return Cause(error.message, error.remedy, error.is_answer, is_of_token=True)
         case TimeoutError() if (source := _awaited(security)) is not None:
@@ -189,8 +191,16 @@ def _of_refusal(security: Security | None) -> Cause:
         case _:
             tag = tag_of(login)
             users = "users of PLAIN" if tag == "PLAIN" else f"{tag} users"
-            remedy = f"check username and password_file of kafka.security against the broker's {users}"
+            remedy = f"check username and {_source_of(login)} against the broker's {users}"
     return Cause(why, remedy)
+
+
+def _source_of(login: Login) -> str:
+    """Return where the password comes from."""
+    for field in ("password_file", "password_command"):
+        if getattr(login, field, None) is not None:
+            return f"{field} of kafka.security"
+    return "the password in the environment"
 
 
 def _of_login(error: KafkaError, security: Security | None) -> Cause:

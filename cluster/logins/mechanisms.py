@@ -224,3 +224,11 @@ def login_of(mechanism: str | None, fields: Mapping[str, Any]) -> Login:
 def tag_of(login: msgspec.Struct) -> str:
     """Return the mechanism's name in the file."""
     return str(login.__struct_config__.tag)
+
+
+def name_of(login: TokenLogin) -> str:
+    """Return what the source of a login's tokens is called in messages."""
+    if isinstance(login, MskIamLogin):
+        return "the signer of AWS"
+    fields = ("token_endpoint", "token_file", "token_provider")
+    return next(f"{field} {getattr(login, field)}" for field in fields if getattr(login, field) is not None)

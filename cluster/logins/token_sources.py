@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from deniable.cluster.credential_files import context_trusting, read_small
-from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin
+from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin, name_of
 from deniable.cluster.logins.tokens import Token, TokenError, Tokens, token_of
 
 ANSWER_SECONDS = 5.0
@@ -65,14 +65,6 @@ def _tokens_of(login: TokenLogin) -> Tokens:
     with _one_at_a_time:
         key = os.getpid(), msgspec.json.encode(login, enc_hook=str)
         return _tokens.setdefault(key, Tokens(name_of(login), partial(_ask_for, login)))
-
-
-def name_of(login: TokenLogin) -> str:
-    """Return what the source of a login's tokens is called in messages."""
-    if isinstance(login, MskIamLogin):
-        return "the signer of AWS"
-    fields = ("token_endpoint", "token_file", "token_provider")
-    return next(f"{field} {getattr(login, field)}" for field in fields if getattr(login, field) is not None)
 
 
 def _ask_for(login: TokenLogin) -> Token:

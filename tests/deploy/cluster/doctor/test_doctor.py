@@ -17,10 +17,11 @@ from deniable.cluster.security import Security
 from deniable.config.file import Configuration
 from deniable.deploy.cluster.doctor import examination
 from deniable.deploy.cluster.doctor.case import Case, StepAnswer
-from deniable.deploy.cluster.doctor.connection import expiry
+from deniable.deploy.cluster.doctor.connection import authentication, expiry
 from deniable.deploy.cluster.doctor.examination import Step, examine
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.certificates import Issued
+from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.deploy.doctors import PATIENT_SECONDS, Patient, run, shown
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
@@ -214,6 +215,17 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
 def test_a_slow_source_of_tokens_is_given_up_within_the_step_that_names_it() -> None:
     step = next(each for each in examination.STEPS if each.name == "authentication")
     assert token_sources.ANSWER_SECONDS < tokens.WAIT_SECONDS <= step.seconds - 0.3
+
+
+def test_a_login_by_token_names_the_source_as_one(tmp_path: Path) -> None:
+    def note(section: str) -> str:
+        kafka = f"kafka: {{bootstrap_servers: 'kafka.example:9093', security: {section}}}\n"
+        case = Case(read(tmp_path / "deniable.yaml", kafka + WHOLE), Role.AGGREGATOR, float)
+        return authentication(case, 1.0).note
+
+    by_file = note("{mechanism: OAUTHBEARER, token_file: t}")
+    assert by_file == f"logged in with the token of token_file {tmp_path / 't'}"
+    assert note("{username: a, password_file: p}") == "logged in as a"
 
 
 def test_a_step_that_hangs_is_abandoned_and_one_without_time_not_begun(
