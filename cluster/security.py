@@ -25,6 +25,7 @@ from deniable.cluster.logins.mechanisms import (
     TlsLogin,
     TokenLogin,
     login_of,
+    name_of,
     tag_of,
 )
 from deniable.cluster.logins.passwords import CurrentPassword
@@ -128,7 +129,7 @@ class Security:
         """Where our token comes from, for messages; None without one."""
         login = self._login
         if isinstance(login, OAuthLogin):
-            return login.client_id or login.token_provider or str(login.token_file)
+            return login.client_id or name_of(login)
         return f"AWS in {login.region}" if isinstance(login, MskIamLogin) else None
 
     def check(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import aiokafka.conn
 import faust
 import numpy as np
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord
 from faust.transport.drivers import aiokafka as driver
@@ -194,7 +195,8 @@ class Consumer(driver.Consumer):
         return chain.prove(batch)
 
     def _source(self, partition: int) -> TP:
-        return self._new_topicpartition(self.app.topics_of_deployment.reports, partition)
+        source: TP = TopicPartition(self.app.topics_of_deployment.reports, partition)
+        return source
 
     async def _log_start(self, source: TP) -> int:
         return int((await self.earliest_offsets(source))[source])

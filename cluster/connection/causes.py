@@ -1,6 +1,7 @@
 """Turn errors of connecting to Kafka into a cause and a remedy."""
 
 import errno
+import re
 import resource
 import socket
 import ssl
@@ -20,13 +21,15 @@ from cryptography import x509
 
 from deniable.cluster.credential_files import SecurityError
 from deniable.cluster.logins.mechanisms import (
+    Login,
     MskIamLogin,
     OAuthLogin,
     TlsLogin,
     TokenLogin,
+    name_of,
     tag_of,
 )
-from deniable.cluster.logins.token_sources import awaited_source, current_token, name_of
+from deniable.cluster.logins.token_sources import awaited_source, current_token
 from deniable.cluster.logins.tokens import OPAQUE, TokenError, described_claims
 from deniable.cluster.security import Security
 
@@ -40,6 +43,8 @@ CERTIFICATE_ALERTS = (
     "CERTIFICATE_UNKNOWN",
     "CERTIFICATE_EXPIRED",
 )
+SHOWN_MECHANISMS = 8
+_MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")  # RFC 4422, section 3.1
 TRUST = "set ca_file of kafka.security to the certificate of the CA that signed the broker's"
 
 
@@ -94,7 +99,7 @@ def cause_of(error: BaseException, waited_seconds: float, security: Security | N
 def _known(error: BaseException, waited_seconds: float, security: Security | None) -> Cause | None:
     match error:
         case SecurityError():
-            return Cause(str(error), "mend the file")
+            return Cause(str(error), "mend the file or command that it names")
         case TokenError():
             return Cause(error.message, error.remedy, error.is_answer, is_of_token=True)
         case TimeoutError() if (source := _awaited(security)) is not None:
@@ -186,8 +191,16 @@ def _of_refusal(security: Security | None) -> Cause:
         case _:
             tag = tag_of(login)
             users = "users of PLAIN" if tag == "PLAIN" else f"{tag} users"
-            remedy = f"check username and password_file of kafka.security against the broker's {users}"
+            remedy = f"check username and {_source_of(login)} against the broker's {users}"
     return Cause(why, remedy)
+
+
+def _source_of(login: Login) -> str:
+    """Return where the password comes from."""
+    for field in ("password_file", "password_command"):
+        if getattr(login, field, None) is not None:
+            return f"{field} of kafka.security"
+    return "the password in the environment"
 
 
 def _of_login(error: KafkaError, security: Security | None) -> Cause:
@@ -197,7 +210,7 @@ def _of_login(error: KafkaError, security: Security | None) -> Cause:
             return _of_refusal(security)
         case UnsupportedSaslMechanismError():
             return Cause(
-                f"it does not accept {tag_of(login)}",
+                f"it does not accept {tag_of(login)}{_but(error)}",
                 "set mechanism of kafka.security to one in sasl.enabled.mechanisms of that listener, add it "
                 "there, or name the port of another one",
             )
@@ -208,6 +221,11 @@ def _of_login(error: KafkaError, security: Security | None) -> Cause:
                 "leave the login out of kafka.security, or name the port of its SASL_SSL listener",
             )
     return Cause(f"it refused: {type(error).__name__}", "look at the broker's log")
+
+
+def _but(error: UnsupportedSaslMechanismError) -> str:
+    accepted = [each for each in error.args if isinstance(each, str) and _MECHANISM.fullmatch(each)]
+    return f", but {', '.join(accepted[:SHOWN_MECHANISMS])}" if accepted else ""
 
 
 def _of_network(error: OSError, waited_seconds: float) -> Cause:

@@ -20,6 +20,7 @@ from deniable.cluster.cluster import Cluster
 from deniable.cluster.connection.causes import cause_of
 from deniable.cluster.connection.handshakes import Address
 from deniable.cluster.connection.probe import Tried, address_of, require_spare_files, try_broker
+from deniable.cluster.credential_files import SecurityError
 from deniable.estimators.errors import DeniableError
 
 ASK_SECONDS = 3.0
@@ -182,7 +183,7 @@ async def why_unavailable(
 ) -> str:
     """Ask all brokers; return which do not answer and why, or which partitions lack leader or replicas.
 
-    Without a finding, what the error says; empty without one.
+    An unusable file of `kafka.security` is named. Without a finding, what the error says; empty without one.
     """
     seconds = ASK_SECONDS
     try:
@@ -196,6 +197,8 @@ async def why_unavailable(
         async with asyncio.timeout(seconds):
             if topics and (lacking := await _lacking(cluster, topics, error)):
                 return lacking
+    except SecurityError as unusable:
+        return str(unusable)
     except (errors.KafkaError, OSError, DeniableError):
         pass
     return "" if error is None else described(error)

@@ -9,5 +9,5 @@ from kafka.net.compat import KafkaNetClient
 def client_of_existing_topics(**settings: object) -> KafkaNetClient:
     """Create the client within a producer or consumer, as its setting `kafka_client`; it creates no topic."""
     client = KafkaNetClient(**settings)
-    client._manager.cluster.config["allow_auto_create_topics"] = False
+    client.cluster.config["allow_auto_create_topics"] = False
     return client

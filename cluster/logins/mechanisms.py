@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from deniable.cluster.credential_files import context_trusting, read_small
+from deniable.cluster.credential_files import context_trusting
 from deniable.cluster.logins.secret_sources import current_secret
 from deniable.cluster.loopback import is_loopback
 from deniable.estimators.errors import DeniableError
@@ -157,9 +157,7 @@ class OAuthLogin(_Login, frozen=True, kw_only=True, tag="OAUTHBEARER"):
         return "OAuthLogin(…)"
 
     def check(self) -> None:
-        """Read the client's secret, authorities and token, but ask nobody for one; SecurityError."""
-        if self.token_file is not None:
-            read_small("token_file", self.token_file)
+        """Read the client's secret and authorities, but no token, which may be waited for; SecurityError."""
         if self.token_endpoint is not None:
             self.secret()
             context_trusting("token_ca_file", self.token_ca_file)
@@ -226,3 +224,11 @@ def login_of(mechanism: str | None, fields: Mapping[str, Any]) -> Login:
 def tag_of(login: msgspec.Struct) -> str:
     """Return the mechanism's name in the file."""
     return str(login.__struct_config__.tag)
+
+
+def name_of(login: TokenLogin) -> str:
+    """Return what the source of a login's tokens is called in messages."""
+    if isinstance(login, MskIamLogin):
+        return "the signer of AWS"
+    fields = ("token_endpoint", "token_file", "token_provider")
+    return next(f"{field} {getattr(login, field)}" for field in fields if getattr(login, field) is not None)

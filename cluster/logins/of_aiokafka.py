@@ -11,6 +11,7 @@ from typing import Any
 
 from aiokafka import conn
 from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import UnsupportedSaslMechanismError
 from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 
 from deniable.cluster.logins.passwords import CurrentPassword
@@ -41,7 +42,9 @@ class RenewedConnection(AIOKafkaConnection):  # type: ignore[misc] # aiokafka ha
         """Send a request; while the connection logs in again, afterwards."""
         if isinstance(request, SaslAuthenticateRequest):
             return self._answer(request)
-        if self._renewal is not None and not isinstance(request, SaslHandShakeRequest):
+        if isinstance(request, SaslHandShakeRequest):
+            return self._agree(request)
+        if self._renewal is not None:
             return self._send_later(self._renewal, request, expect_response)
         sent: Awaitable[Any] = super().send(request, expect_response)
         return sent
@@ -61,6 +64,13 @@ class RenewedConnection(AIOKafkaConnection):  # type: ignore[misc] # aiokafka ha
     async def _read_password(self) -> None:
         if isinstance(self._password, CurrentPassword):  # a command takes its time
             self._sasl_plain_password = (await asyncio.to_thread(self._password.encode)).decode()
+
+    async def _agree(self, request: SaslHandShakeRequest) -> Any:
+        """Raise what the broker accepts instead; aiokafka would leave that out."""
+        answer = await super().send(request)
+        if answer.error_code == UnsupportedSaslMechanismError.errno:
+            raise UnsupportedSaslMechanismError(*answer.enabled_mechanisms)
+        return answer
 
     async def _answer(self, request: SaslAuthenticateRequest) -> Any:
         answer = await super().send(request)

@@ -41,7 +41,10 @@ def current_secret(field: str, value: str | None, file: Path | None, command: Se
 def first_line(name: str, path: Path) -> str:
     """Return the first line of a file, 1 to 1024 bytes; SecurityError."""
     if not os.path.lexists(path):
-        raise SecurityError(f"{name} does not name a file (not shown: it may be the {_secret(name)} itself)")
+        raise SecurityError(
+            f"{name} does not name a file (not shown: it may be the {_secret(name)} itself): give the path "
+            "of a file with it on its first line"
+        )
     try:
         text = read_small(name, path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -86,7 +89,7 @@ def _run(shown: str, command: tuple[str, ...]) -> str:
         reason = getattr(error, "strerror", None) or "a word has a null character"
         raise SecurityError(f"{shown} cannot be run: {reason}") from None
     if ended.returncode != 0:
-        raise SecurityError(f"{shown} must end with exit status 0, got {ended.returncode}")
+        raise SecurityError(f"{shown} must end with exit status 0, got {ended.returncode}: run it by hand")
     line = ended.stdout.split(b"\n", 1)[0].rstrip(b"\r")
     try:
         secret = line.decode()

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import ssl
+import stat
 import threading
 import time
 import urllib.error
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 
 from deniable.cluster.credential_files import context_trusting, read_small
-from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin
+from deniable.cluster.logins.mechanisms import MskIamLogin, OAuthLogin, TokenLogin, name_of
 from deniable.cluster.logins.tokens import Token, TokenError, Tokens, token_of
 
 ANSWER_SECONDS = 5.0
@@ -66,14 +67,6 @@ def _tokens_of(login: TokenLogin) -> Tokens:
         return _tokens.setdefault(key, Tokens(name_of(login), partial(_ask_for, login)))
 
 
-def name_of(login: TokenLogin) -> str:
-    """Return what the source of a login's tokens is called in messages."""
-    if isinstance(login, MskIamLogin):
-        return "the signer of AWS"
-    fields = ("token_endpoint", "token_file", "token_provider")
-    return next(f"{field} {getattr(login, field)}" for field in fields if getattr(login, field) is not None)
-
-
 def _ask_for(login: TokenLogin) -> Token:
     if isinstance(login, MskIamLogin):
         return of_signer(str(login.region))
@@ -81,7 +74,9 @@ def _ask_for(login: TokenLogin) -> Token:
 
 
 def of_file(path: Path) -> Token:
-    """Read the token of a file; TokenError if it expired, SecurityError if it cannot be read."""
+    """Read the token of a file; TokenError without a valid one, SecurityError if it cannot be read."""
+    if not _is_written(path):
+        raise TokenError(f"token_file {path} is absent or empty", "check what writes the file")
     try:
         text = read_small("token_file", path).decode("ascii").strip()
     except UnicodeDecodeError:
@@ -96,23 +91,39 @@ def of_file(path: Path) -> Token:
     return token
 
 
+def _is_written(path: Path) -> bool:
+    try:
+        status = path.stat()
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return status.st_size > 0 or not stat.S_ISREG(status.st_mode)
+
+
 def of_provider(dotted: str) -> Token:
     """Call `package.module:function`, which returns a token, or a token and its lifetime in seconds."""
     module, _, name = dotted.partition(":")
     shown = f"token_provider {dotted}"
     try:
         source = import_module(module)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
         raise TokenError(
-            f"{shown} cannot be imported", "install its package, or let PYTHONPATH name its folder", True
+            f"{shown} cannot be imported: there is no module {error.name}",
+            "install its package, or let PYTHONPATH name its folder",
+            True,
         ) from None
-    try:
-        answer: Any = getattr(source, name)()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
-        is_absent = isinstance(error, AttributeError)
         raise TokenError(
-            f"{shown} raises {type(error).__name__}", "call it in Python to see why", is_absent
+            f"{shown} raises {type(error).__name__} while it is imported",
+            "import it in Python to see why",
+            True,
         ) from None
+    function = getattr(source, name, None)
+    if not callable(function):
+        raise TokenError(f"{shown}: module {module} has no function {name}", "correct token_provider", True)
+    try:
+        answer: Any = function()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
+        raise TokenError(f"{shown} raises {type(error).__name__}", "call it in Python to see why") from None
     text, lifetime = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
     if not isinstance(lifetime, int | float | None) or (lifetime is not None and lifetime <= 0):
         raise TokenError(f"{shown} must return a lifetime in seconds, > 0", "correct it", True)

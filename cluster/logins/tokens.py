@@ -6,6 +6,7 @@ Rule: no message shows a token, a secret or what a source answered, but for issu
 import base64
 import binascii
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,8 +20,9 @@ from deniable.estimators.errors import DeniableError
 RENEWED_AT = 0.7  # of its lifetime
 UNKNOWN_SECONDS = 300.0  # after which a token is renewed that does not say when it expires
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
+LONGEST_WITHOUT_SECONDS = 5.0  # while no token is valid
 LONGEST_SECONDS = 3600.0  # after which any token is renewed
-WAIT_SECONDS = 6.0
+WAIT_SECONDS = 5.2  # an endpoint may take 5 s, and the step of doctor that names the source 5.5 s
 LAST_SECOND = 253_402_300_799  # of the year 9999; what lies beyond is no unix second
 SHOWN_CHARACTERS = 80
 OPAQUE = "it is opaque, no JWT, so it shows no issuer, audience or end"
@@ -45,7 +47,7 @@ class TokenError(DeniableError, OSError):
 
 def of_security(error: SecurityError) -> TokenError:
     """Return the error of a source whose file cannot be used."""
-    return TokenError(str(error), "mend the file", is_answer=True)
+    return TokenError(str(error), "mend the file or command that it names", is_answer=True)
 
 
 class Token(NamedTuple):
@@ -64,10 +66,15 @@ class Token(NamedTuple):
 
 def token_of(text: str, lifetime_seconds: float | None = None) -> Token:
     """Return a token that expires after its lifetime, or when it says itself: whichever is first."""
-    stated = claims_of(text).get("exp")
-    ends = [float(stated)] if isinstance(stated, int | float) and 0 <= stated <= LAST_SECOND else []
+    stated = _second_of(claims_of(text), "exp")
+    ends = [] if stated is None else [stated]
     ends += [] if lifetime_seconds is None else [time.time() + lifetime_seconds]
     return Token(text, min(ends, default=None))
+
+
+def _second_of(claims: Mapping[str, Any], name: str) -> float | None:
+    second = claims.get(name)
+    return float(second) if isinstance(second, int | float) and 0 <= second <= LAST_SECOND else None
 
 
 def claims_of(text: str) -> Mapping[str, Any]:
@@ -83,15 +90,17 @@ def claims_of(text: str) -> Mapping[str, Any]:
 
 
 def described_claims(text: str) -> str:
-    """Say what a broker compares: issuer, audience, key, and whether the token expired."""
+    """Say what a broker compares: issuer, audience, key, whether it expired or is not valid yet."""
     claims = claims_of(text)
     if not claims:
         return OPAQUE
     names = {"issuer": "iss", "audience": "aud", "key": "kid"}
     said = [f"{name} {str(claims[key])[:SHOWN_CHARACTERS]!r}" for name, key in names.items() if key in claims]
-    ends = claims.get("exp")
-    if isinstance(ends, int | float) and ends <= time.time():
+    ends, begins = _second_of(claims, "exp"), _second_of(claims, "nbf")
+    if ends is not None and ends <= time.time():
         said.insert(0, f"it expired {time.time() - ends:.0f} s ago by this machine's clock")
+    if begins is not None and begins > time.time():
+        said.insert(0, f"it is valid only in {begins - time.time():.0f} s by this machine's clock")
     return ", ".join(said)
 
 
@@ -126,7 +135,7 @@ class Tokens:
 
         Raises
         ------
-        TokenError if the source was asked without success, or does not answer within 6 s.
+        TokenError if the source was asked without success, or does not answer within 5.2 s.
         """
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
@@ -155,9 +164,9 @@ class Tokens:
             try:
                 time.sleep(self._take(self._fetch()))
                 pause = FIRST_PAUSE_SECONDS
-            except (TokenError, SecurityError) as error:
+            except BaseException as error:  # noqa: BLE001 - in a thread; its message may hold a secret
                 self._note(error)
-                time.sleep(pause)
+                time.sleep(min(pause, max(LONGEST_WITHOUT_SECONDS, self._left_seconds())))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             with self._changed:
                 is_valid = self._token is not None and self._token.is_valid()
@@ -165,6 +174,12 @@ class Tokens:
                     self._is_running = False
                     return
                 self._is_used = False
+
+    def _left_seconds(self) -> float:
+        """Return how long the last token is valid."""
+        if self._token is None:
+            return 0.0
+        return math.inf if self._token.ends is None else self._token.ends - time.time()
 
     def _take(self, token: Token) -> float:
         """Keep a new token; return after how many seconds it is renewed."""
@@ -178,9 +193,13 @@ class Tokens:
             return UNKNOWN_SECONDS
         return min(max(FIRST_PAUSE_SECONDS, RENEWED_AT * (token.ends - time.time())), LONGEST_SECONDS)
 
-    def _note(self, error: TokenError | SecurityError) -> None:
+    def _note(self, error: BaseException) -> None:
         if isinstance(error, SecurityError):
             error = of_security(error)
+        elif not isinstance(error, TokenError):
+            error = TokenError(
+                f"{self._source} raises {type(error).__name__}", "call it in Python to see why"
+            )
         with self._changed:
             self._failure = error
             if self._failed_at is None and self._token is not None and self._token.is_valid():

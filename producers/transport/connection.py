@@ -46,6 +46,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
     Attributes
     ----------
     manager : of its connections, to send other requests over them.
+    metadata : of the cluster, as brokers last answered.
     """
 
     def __init__(self, **configs: object) -> None:
@@ -70,6 +71,7 @@ class Connection(KafkaProducer):  # type: ignore[misc] # kafka-python has no typ
         # At the interpreter's exit it would be closed under a producer that sends its last packs then.
         self._unregister_cleanup()
         self.manager = manager_of(clients[0])
+        self.metadata = clients[0].cluster
         for client in clients:  # otherwise each later request would add to the list
             del client._manager.get_connection
 
@@ -186,7 +188,7 @@ def cause(error: BaseException) -> str:
 
 def _check_advertised(kafka: Connection, cluster: Cluster) -> None:
     try:
-        cluster.check_advertised(broker.host for broker in kafka._metadata.brokers())
+        cluster.check_advertised(broker.host for broker in kafka.metadata.brokers())
     except PlaintextError as error:
         raise HopelessError(str(error)) from None
 
@@ -206,7 +208,7 @@ def _partitions(kafka: Connection, topic: str) -> set[int]:
     try:
         found: set[int] = kafka._wait_on_metadata(topic, 1000 * MISSING_SECONDS)
     except KafkaTimeoutError:
-        if kafka._metadata._last_successful_refresh_ms > 1000 * began:
+        if kafka.metadata._last_successful_refresh_ms > 1000 * began:
             raise MissingTopicError(topic) from None
         found = kafka.partitions_for(topic)
     return found

@@ -61,7 +61,6 @@ PRIVATE = (
         f"{DRIVER}:Consumer",
         CONSUMER,
         _new_consumer_thread="run our thread",
-        _new_topicpartition="name a partition",
         _to_message="wrap all runs of a fetch in one message",
         _getmany="fetch in an unbroken chain",
         _thread="seek between two fetches",
@@ -161,7 +160,6 @@ PRIVATE = (
         NO_CREATION,
         "create no topic",
     ),
-    *_names(KAFKA, "kafka.net.compat:KafkaNetClient", NO_CREATION_EITHER, _manager="create no topic"),
     PrivateName(
         KAFKA,
         "kafka.cluster:ClusterMetadata",
@@ -173,7 +171,6 @@ PRIVATE = (
         KAFKA,
         "kafka:KafkaProducer",
         CONNECTION,
-        _metadata="see which brokers are advertised",
         _wait_on_metadata="wait for a topic's partitions",
         _unregister_cleanup="close when we choose to",
     ),

@@ -5,6 +5,7 @@ import errno
 import resource
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from aiokafka.errors import (
@@ -26,6 +27,7 @@ from deniable.cluster.connection import outage as module
 from deniable.cluster.connection import start_log
 from deniable.cluster.connection.outage import Outage, described, is_outage, noted, why_unavailable
 from deniable.cluster.connection.start_log import StartLog
+from deniable.cluster.security import Security
 from tests.support.messages import PinMessages
 from tests.support.processes import wait_until
 
@@ -120,6 +122,13 @@ def test_brokers_that_are_away_are_named_beside_one_that_answers(broker: str) ->
     cause = asyncio.run(why_unavailable(Cluster(f"{broker},{away}"), [], KafkaTimeoutError()))
     assert cause == f"1 of 2 brokers cannot be used ({away}: Connection refused)"
     assert asyncio.run(why_unavailable(Cluster(broker), [], KafkaTimeoutError())) == "no answer in time"
+
+
+def test_an_unusable_file_is_the_cause_that_is_logged(tmp_path: Path, lines: list[EventDict]) -> None:
+    cluster = Cluster("127.0.0.1:9", Security(ca_file=tmp_path / "absent"))
+    Outage(cluster, "counting waits").failed(1, KafkaTimeoutError())
+    assert wait_until(lambda: len(lines) == 1)
+    assert str(tmp_path / "absent") in lines[0]["cause"]
 
 
 def test_messages(pin_messages: PinMessages, lines: list[EventDict], monkeypatch: pytest.MonkeyPatch) -> None:

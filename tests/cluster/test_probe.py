@@ -6,11 +6,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
+from aiokafka.errors import SaslAuthenticationFailed
 
 from deniable.cluster.cluster import Cluster
+from deniable.cluster.connection.causes import cause_of
 from deniable.cluster.connection.probe import UnreachableError, probe
+from deniable.cluster.security import Security
 from tests.support.messages import PinMessages
 
 
@@ -53,6 +57,20 @@ def refusal(address: str, seconds: float = 10.0) -> str:
 
 def test_closed_port_is_named_with_what_to_do(closed: str, pin_messages: PinMessages) -> None:
     pin_messages({"nothing listens": lambda: refusal(closed)})
+
+
+def test_a_refused_password_is_checked_where_it_comes_from(pin_messages: PinMessages) -> None:
+    sources = {
+        "password_file": Path("p"),
+        "password_command": ("pass", "show", "kafka"),
+        "password": "hunter2",
+    }
+
+    def remedy(**source: object) -> str:
+        security = Security(username="a", **source)
+        return cause_of(SaslAuthenticationFailed(), 2.0, security).remedy
+
+    pin_messages({name: partial(remedy, **{name: source}) for name, source in sources.items()})
 
 
 @pytest.mark.all

@@ -10,6 +10,7 @@ from deniable.cluster.connection.causes import end_of_file
 from deniable.cluster.connection.handshakes import Address, dial, greet, log_in
 from deniable.cluster.connection.probe import address_of
 from deniable.cluster.finding import Finding
+from deniable.cluster.security import Security
 from deniable.deploy.cluster.doctor.brokers import Unusable, findings_of, try_all
 from deniable.deploy.cluster.doctor.case import Case, StepAnswer
 
@@ -54,10 +55,14 @@ def authentication(case: Case, seconds: float) -> StepAnswer:
     let_in, unusable = try_all(case.usable, partial(log_in, cluster), seconds, cluster.security)
     case.usable = list(let_in)
     case.advertised = list(dict.fromkeys(each for brokers in let_in.values() for each in brokers))
-    security = cluster.security
-    identity = security and (security.username or security.certificate_file or security.token_source)
-    note = f"logged in as {identity}" if identity else "connected without authentication"
-    return StepAnswer(findings_of(unusable, others=bool(let_in)), note)
+    return StepAnswer(findings_of(unusable, others=bool(let_in)), _logged_in(cluster.security))
+
+
+def _logged_in(security: Security | None) -> str:
+    if security is not None and security.token_source is not None:
+        return f"logged in with the token of {security.token_source}"
+    identity = security and (security.username or security.certificate_file)
+    return f"logged in as {identity}" if identity else "connected without authentication"
 
 
 def advertised(case: Case, seconds: float) -> StepAnswer:

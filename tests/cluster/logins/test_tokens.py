@@ -16,7 +16,16 @@ from deniable.cluster.logins import token_sources, tokens
 from deniable.cluster.logins.mechanisms import OAuthLogin, login_of
 from deniable.cluster.logins.token_provider import TokenProvider
 from deniable.cluster.logins.token_sources import current_token, of_endpoint, of_file, of_provider
-from deniable.cluster.logins.tokens import Token, TokenError, Tokens, claims_of, of_security, token_of
+from deniable.cluster.logins.tokens import (
+    Token,
+    TokenError,
+    Tokens,
+    claims_of,
+    described_claims,
+    of_security,
+    token_of,
+)
+from deniable.cluster.security import Security
 from tests.support.brokers.secured.certificates import Authority
 from tests.support.brokers.secured.identity_provider import IdentityProvider
 from tests.support.messages import PinMessages
@@ -124,6 +133,29 @@ def test_a_source_that_is_silent_is_not_waited_for_without_end(monkeypatch: pyte
         silent.current()
 
 
+def test_a_source_that_is_back_is_soon_asked_while_no_token_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FIRST_PAUSE_SECONDS", "LONGEST_PAUSE_SECONDS"):
+        monkeypatch.setattr(tokens, name, 30.0)
+    monkeypatch.setattr(tokens, "LONGEST_WITHOUT_SECONDS", 0.1)
+    answers = iter(range(10))
+
+    def fetch() -> Token:
+        if next(answers) == 0:
+            raise TokenError("it is away", "wait")
+        return Token("token", None)
+
+    renewed = Tokens("a source", fetch)
+    with pytest.raises(TokenError):
+        renewed.current()
+    assert wait_until(lambda: renewed.ready() is not None, 5)
+
+
+def test_a_token_that_is_not_valid_yet_says_so() -> None:
+    with IdentityProvider() as provider:
+        assert "valid only in" in described_claims(provider.token("app", nbf=time.time() + 60))
+        assert "valid only" not in described_claims(provider.token("app", nbf=time.time() - 60))
+
+
 def test_a_token_expires_when_its_answer_or_itself_says_first() -> None:
     with IdentityProvider() as provider:
         text = provider.token("app", exp=1000)
@@ -137,8 +169,9 @@ def test_a_token_expires_when_its_answer_or_itself_says_first() -> None:
 )
 def test_an_end_that_is_no_unix_second_is_none(ends: float) -> None:
     with IdentityProvider() as provider:
-        token = token_of(provider.token("app", exp=ends))
+        token = token_of(provider.token("app", exp=ends, nbf=ends))
     assert token.ends is None
+    assert "clock" not in described_claims(token.text)
 
 
 def test_a_token_of_a_very_long_life_ends_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +264,11 @@ def test_a_file_is_read_again(tmp_path: Path) -> None:
         assert f"{TokenProvider(login).token()}" == text
 
 
+def test_a_start_does_not_refuse_a_file_that_is_not_written_yet(tmp_path: Path) -> None:
+    """Before it connects; then it waits for the token, as for that of an identity provider that is away."""
+    Security(mechanism="OAUTHBEARER", token_file=tmp_path / "token").check()
+
+
 def test_a_function_returns_a_token_or_one_with_its_lifetime() -> None:
     here = __name__
     assert of_provider(f"{here}:plain") == Token("plain", None)
@@ -257,6 +295,52 @@ def immortal() -> tuple[str, str]:
     return "token", "hunter2"
 
 
+MODULES = {
+    "a RuntimeError": "raise RuntimeError('hunter2')",
+    "a SyntaxError": "hunter2 = = 1",
+    "a KeyError": "import os; os.environ['HUNTER2']",
+    "another module": "import absent_package.module",
+    "no function": "token = 'hunter2'",
+    "a SystemExit": "raise SystemExit('hunter2')",
+}
+
+
+def test_messages_of_modules_that_cannot_be_used(
+    tmp_path: Path, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence without what the module said, and no traceback of the thread that asks for tokens."""
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    monkeypatch.syspath_prepend(tmp_path)
+    said = {}
+    for number, (what, code) in enumerate(MODULES.items()):
+        (tmp_path / f"provider_{number}.py").write_text(code)
+        login = login_of("OAUTHBEARER", {"token_provider": f"provider_{number}:token"})
+        assert isinstance(login, OAuthLogin)
+        said[what] = refusal(partial(current_token, login))
+        assert "hunter2" not in said[what].lower()
+    assert died == []
+    pin_messages({what: (lambda each=each: each) for what, each in said.items()})
+
+
+def test_a_source_that_raises_anything_is_named_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    monkeypatch.setattr(tokens, "FIRST_PAUSE_SECONDS", 0.05)
+    errors: list[BaseException] = [asyncio.CancelledError("hunter2"), RuntimeError("hunter2")]
+
+    def fetch() -> Token:
+        if errors:
+            raise errors.pop()
+        return Token("token", None)
+
+    renewed = Tokens("a source", fetch)
+    with pytest.raises(TokenError, match="a source raises RuntimeError"):
+        renewed.current()
+    assert wait_until(lambda: renewed.ready() is not None, 5)
+    assert died == []
+
+
 def test_messages_of_sources(
     tmp_path: Path, pin_messages: PinMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +350,13 @@ def test_messages_of_sources(
         said = {"an expired token": re.sub(r"\d+ s", "N s", refusal(partial(of_file, file)))}
         file.write_text("two words")
         said["a file of two words"] = refusal(partial(of_file, file))
+        file.write_text("")
+        said["an empty file"] = refusal(partial(of_file, file))
+        file.unlink()
+        said["no file"] = refusal(partial(of_file, file))
+        with pytest.raises(SecurityError) as caught:
+            of_file(tmp_path)
+        said["a folder"] = str(caught.value)
         for name in ("failing", "spaced", "immortal", "absent"):
             said[f"a function: {name}"] = refusal(partial(of_provider, f"{__name__}:{name}"))
         said["no module"] = refusal(partial(of_provider, "nowhere:function"))

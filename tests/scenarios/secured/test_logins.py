@@ -156,6 +156,7 @@ def test_messages_about_tokens(
         "expired": re.sub(
             r"\d+ s ago", "N s ago", refusal(by_file, provider.token("admin", exp=1), is_away=True)
         ),
+        "not written yet": refusal(by_file, is_away=True),
         "wrong secret": refusal(endpoint),
     }
     (elsewhere / "secret").write_text(provider.client_secret)

@@ -11,15 +11,17 @@ from typing import cast
 import pytest
 
 from deniable.cluster.connection.probe import RefusedError, UnreachableError, probe
+from deniable.cluster.logins import token_sources, tokens
 from deniable.cluster.permissions.roles import Role
 from deniable.cluster.security import Security
 from deniable.config.file import Configuration
 from deniable.deploy.cluster.doctor import examination
 from deniable.deploy.cluster.doctor.case import Case, StepAnswer
-from deniable.deploy.cluster.doctor.connection import expiry
+from deniable.deploy.cluster.doctor.connection import authentication, expiry
 from deniable.deploy.cluster.doctor.examination import Step, examine
 from tests.support.brokers.secured.broker import ADMIN, SecuredBroker
 from tests.support.brokers.secured.certificates import Issued
+from tests.support.deploy.collection_texts import WHOLE, read
 from tests.support.deploy.doctors import PATIENT_SECONDS, Patient, run, shown
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
@@ -68,7 +70,7 @@ def test_clients_that_a_broker_refuses_are_told_why(patient: Patient, broker: st
         (patient.by_password(ADMIN, "wrong"), sasl, "authentication", WRONG),
         (patient.by_password("nobody", "any"), sasl, "authentication", WRONG),
         (trusting, sasl, "authentication", "it requires a login, and we gave none"),
-        (admin, secured.plain_servers, "authentication", "it does not accept SCRAM-SHA-512"),
+        (admin, secured.plain_servers, "authentication", "it does not accept SCRAM-SHA-512, but PLAIN"),
         (None, tls, "TLS", "it requires TLS, and we connected without"),
         (trusting, tls, "TLS", "it requires a client certificate, and we gave none"),
         (by_certificate(expired), tls, "TLS", f"our certificate expired on {YESTERDAY:%Y-%m-%d}"),
@@ -210,6 +212,22 @@ def test_half_of_the_brokers_down_is_a_warning(patient: Patient) -> None:
 
 
 @pytest.mark.slow
+def test_a_slow_source_of_tokens_is_given_up_within_the_step_that_names_it() -> None:
+    step = next(each for each in examination.STEPS if each.name == "authentication")
+    assert token_sources.ANSWER_SECONDS < tokens.WAIT_SECONDS <= step.seconds - 0.3
+
+
+def test_a_login_by_token_names_the_source_as_one(tmp_path: Path) -> None:
+    def note(section: str) -> str:
+        kafka = f"kafka: {{bootstrap_servers: 'kafka.example:9093', security: {section}}}\n"
+        case = Case(read(tmp_path / "deniable.yaml", kafka + WHOLE), Role.AGGREGATOR, float)
+        return authentication(case, 1.0).note
+
+    by_file = note("{mechanism: OAUTHBEARER, token_file: t}")
+    assert by_file == f"logged in with the token of token_file {tmp_path / 't'}"
+    assert note("{username: a, password_file: p}") == "logged in as a"
+
+
 def test_a_step_that_hangs_is_abandoned_and_one_without_time_not_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
