@@ -20,7 +20,7 @@ from tests.support.paths import REPOSITORY as ROOT
 #: Characters of a text that is code, not a name.
 CODE = set(" .=(")
 #: Names of the standard library, and those that are public in spite of their underscore.
-PUBLIC = {"_exit", "_asdict"}
+PUBLIC = {"_exit", "_asdict", "_replace"}
 LIBRARIES = ("aiokafka", "faust", "kafka", "mode")
 #: Modules that the libraries document.
 PUBLIC_MODULES = {
