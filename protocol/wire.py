@@ -22,10 +22,10 @@ from crc32c import crc32c
 from numpy.typing import NDArray
 
 from deniable.estimators.errors import DeniableError
-from deniable.estimators.mechanisms.mechanism import Mechanism
 
 MAGIC = b"DNBL"
 VERSION = 1  # of written packs
+#: Forms of reports: the trait `wire_number` of mechanisms.
 KRR_NUMBER = 1
 RAPPOR_NUMBER = 2
 LONGITUDINAL_KRR_NUMBER = 3
@@ -134,11 +134,6 @@ def report_sizes(mechanism: NDArray[np.uint8], width: NDArray[np.int64]) -> NDAr
     buckets = np.isin(mechanism, BUCKET_NUMBERS) & (width >= 2) & (width <= MAX_BUCKETS)
     bucket = 1 + (width > 2**8) + 2 * (width > 2**16)
     return np.where(bits, width // 8, np.where(buckets, bucket, 0))
-
-
-def mechanism_number(mechanism: Mechanism) -> int:
-    """Return the header's number for this kind of mechanism."""
-    return mechanism.wire_number
 
 
 def partition_of(pack_id: bytes, partitions: int) -> int:

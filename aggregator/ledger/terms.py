@@ -110,7 +110,7 @@ def terms_of(collection: Collection, since: int = 0) -> Terms:
     """Terms that a collection file gives, from an offset on."""
     return Terms(
         collection.name,
-        wire.mechanism_number(collection.mechanism),
+        collection.mechanism.wire_number,
         collection.width,
         collection.cohorts,
         collection.window_seconds,

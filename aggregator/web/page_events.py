@@ -19,7 +19,7 @@ from deniable.aggregator.views.estimate_history import WINDOWS, EstimateHistory
 from deniable.aggregator.web.event_feed import EventFeed
 from deniable.aggregator.web.timing import DEFAULT, WebTiming
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.hashing.prefix_tree import longest_of
+from deniable.estimators.mechanisms.mechanism import longest_of
 
 
 class PageFeed:

@@ -69,7 +69,7 @@ def send(
         low = number.to_bytes(8, "little")
     pack_id = low + high
     pack = wire.Pack(
-        mechanism=wire.mechanism_number(collection.mechanism),
+        mechanism=collection.mechanism.wire_number,
         cohort=cohort,
         fingerprint=collection.fingerprint,
         window_start=collection.window_start(time.time()) if window_start is None else window_start,

@@ -39,7 +39,7 @@ def packs_of(
     low = ids[:, 0] // np.uint64(2) // np.uint64(partitions) * np.uint64(partitions) + np.uint64(home)
     heads = np.zeros(count, wire.HEADER)
     heads["magic"], heads["version"] = _MAGIC, wire.VERSION
-    heads["mechanism"], heads["width"] = wire.mechanism_number(each.mechanism), each.width
+    heads["mechanism"], heads["width"] = each.mechanism.wire_number, each.width
     heads["cohort"], heads["fingerprint"] = turns % each.cohorts, fingerprints[which]
     heads["window_start"], heads["reports"] = window_start, reports
     heads["low"], heads["high"] = low, ids[:, 1]

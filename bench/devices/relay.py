@@ -102,7 +102,7 @@ def fill(configuration: Configuration, case: RelayCase) -> None:
 
 def _frame(collection: Collection, reports: int, cohort: int, words: np.random.Generator) -> bytes:
     """Return a frame of uploads of this cohort; `_with_new_ids` gives them other ids."""
-    mechanism = wire.mechanism_number(collection.mechanism)
+    mechanism = collection.mechanism.wire_number
     size = wire.report_bytes(mechanism, collection.width)
     start = collection.window_start(time.time())
     uploads = []

@@ -43,7 +43,7 @@ from deniable.producers.opening.console_producer import on_console
 from deniable.producers.opening.from_file import producer_config
 from deniable.producers.responders.batch import PART_BYTES, QUEUED_BYTES
 from deniable.protocol.secrets.secret import secret_of
-from deniable.protocol.wire import mechanism_number, report_bytes
+from deniable.protocol.wire import report_bytes
 
 
 @click.command()
@@ -191,7 +191,7 @@ def produce(
 
 def _batch_lines(settings: ProducerConfig, collection: Collection) -> int:
     """Return the most lines that are stored as one part, wholly or not at all, in a quarter of the outbox."""
-    size = report_bytes(mechanism_number(collection.mechanism), collection.mechanism.width)
+    size = report_bytes(collection.mechanism.wire_number, collection.mechanism.width)
     return min(BATCH_LINES, settings.outbox_bytes // 4 // size, PART_BYTES // (size + QUEUED_BYTES))
 
 

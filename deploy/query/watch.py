@@ -45,7 +45,8 @@ from deniable.deploy.offline.estimate_table import (
     without_candidates,
 )
 from deniable.estimators.collection import Collection
-from deniable.estimators.mechanisms.hashing.prefix_tree import longest_of, utf_8
+from deniable.estimators.mechanisms.hashing.prefix_tree import utf_8
+from deniable.estimators.mechanisms.mechanism import longest_of
 from deniable.protocol.words import number_of
 
 TABLE_FRAME = 9  # lines without values: title (3), header and borders (4), number left out, (other)

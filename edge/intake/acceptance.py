@@ -28,7 +28,7 @@ from deniable.protocol.uploads.upload import (
     decode_upload,
     encode_upload,
 )
-from deniable.protocol.wire import EARLY_SECONDS, RAPPOR_NUMBER, bucket_dtype, mechanism_number, report_bytes
+from deniable.protocol.wire import EARLY_SECONDS, RAPPOR_NUMBER, bucket_dtype, report_bytes
 
 _ONE_GROUP = Struct("<4sBH16sQBHQII")
 _CRC = Struct("<I")
@@ -67,7 +67,7 @@ def group_terms(collections: Iterable[Collection], delivery_seconds: float) -> d
     """
     found = {}
     for each in collections:
-        number, width = mechanism_number(each.mechanism), each.width
+        number, width = each.mechanism.wire_number, each.width
         most = 1 << 8 * bucket_dtype(width).itemsize
         found[each.fingerprint] = GroupTerms(
             number,

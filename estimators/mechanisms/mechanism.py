@@ -39,6 +39,12 @@ def tree_of(mechanism: Mechanism) -> PrefixTree | None:
     return mechanism if isinstance(mechanism, PrefixTree) else None
 
 
+def longest_of(mechanism: Mechanism) -> int | None:
+    """Return the bytes at which a prefix tree cuts texts, those of its last level; None for others."""
+    tree = tree_of(mechanism)
+    return None if tree is None else tree.lengths[-1]
+
+
 def pool_of(mechanism: Mechanism) -> FunctionPool | None:
     """Return the hash functions of local hashing; of a prefix tree, those of each level."""
     if isinstance(mechanism, PrefixTree):

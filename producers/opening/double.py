@@ -32,7 +32,7 @@ from deniable.producers.responders.validation import (
 from deniable.producers.transport.console import shown_pack
 from deniable.protocol.secrets import aes
 from deniable.protocol.secrets.secret import Secret
-from deniable.protocol.wire import MAX_WINDOW_START, PACK_ID_BYTES, Pack, mechanism_number
+from deniable.protocol.wire import MAX_WINDOW_START, PACK_ID_BYTES, Pack
 
 _log = logging.getLogger(__name__)
 
@@ -161,7 +161,7 @@ class ProducerDouble:
         for window, cohort in np.unique(places, axis=0).tolist():
             rows = made.rows[(made.windows == window) & (made.cohorts == cohort)]
             pack = Pack(
-                mechanism_number(collection.mechanism),
+                collection.mechanism.wire_number,
                 cohort,
                 collection.fingerprint,
                 window,

@@ -18,7 +18,6 @@ from deniable.protocol.wire import (
     PACK_ID_BYTES,
     Pack,
     encode,
-    mechanism_number,
     report_bytes,
 )
 
@@ -187,7 +186,7 @@ def cut(buffered: Pack, most_bytes: int, words: Words) -> list[Pack]:
 
 
 def _kind_of(collection: Collection, pack_reports: int, most_bytes: int) -> _Kind:
-    mechanism = mechanism_number(collection.mechanism)
+    mechanism = collection.mechanism.wire_number
     size = report_bytes(mechanism, collection.width)
     full = min(pack_reports, most_bytes // size) * size
     return _Kind(mechanism, collection.width, size, full)

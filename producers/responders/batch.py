@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.producers.randomization.prf import CLIENT_KEY_BYTES
-from deniable.protocol.wire import mechanism_number, report_bytes
+from deniable.protocol.wire import report_bytes
 
 PART_REPORTS = 65_536
 PART_BYTES = 4 * 2**20
@@ -19,7 +19,7 @@ QUEUED_BYTES = 8 + 2 + CLIENT_KEY_BYTES
 
 def parts(mechanism: Mechanism, count: int) -> Iterator[slice]:
     """Yield slices of `count` values whose reports are small enough for the queue."""
-    size = report_bytes(mechanism_number(mechanism), mechanism.width) + QUEUED_BYTES
+    size = report_bytes(mechanism.wire_number, mechanism.width) + QUEUED_BYTES
     step = min(PART_REPORTS, PART_BYTES // size)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 

@@ -19,6 +19,7 @@ from deniable.estimators.mechanisms.matrix.pair import PairKRR
 from deniable.estimators.mechanisms.rappor import Rappor
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import SquareWave
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.protocol import wire
 from deniable.protocol.wire import Pack, WireError, bit_rows, buckets, decode, encode, partition_of
 from tests.support.paths import VECTORS
@@ -212,12 +213,13 @@ def test_partition_is_the_little_endian_id_modulo_partitions():
 
 
 def test_mechanism_numbers():
-    assert wire.mechanism_number(KRR.from_epsilon(4, 1.0)) == 1
-    assert wire.mechanism_number(Rappor.from_probabilities(8, 1, 1, 0.5, 0.25, 0.75)) == 2
-    assert wire.mechanism_number(HotRappor.from_probabilities(8, 1, 0.5, 0.25, 0.75)) == 2
-    assert wire.mechanism_number(LongitudinalKRR.from_epsilons(4, 2.0, 1.0)) == 3
-    assert wire.mechanism_number(SquareWave.from_epsilon(0.0, 1.0, 256, 1.0)) == 6
-    assert wire.mechanism_number(PairKRR.from_epsilons(3, 4, 1.0, 1.0)) == 7
-    assert wire.mechanism_number(LocalHash.from_epsilon(1.0)) == 4
-    assert wire.mechanism_number(LongitudinalHash.from_epsilons(2.0, 1.0)) == 5
-    assert wire.mechanism_number(PrefixTree.from_epsilon((2, 4), 1.0)) == 4
+    assert KRR.from_epsilon(4, 1.0).wire_number == 1
+    assert Rappor.from_probabilities(8, 1, 1, 0.5, 0.25, 0.75).wire_number == 2
+    assert HotRappor.from_probabilities(8, 1, 0.5, 0.25, 0.75).wire_number == 2
+    assert LongitudinalKRR.from_epsilons(4, 2.0, 1.0).wire_number == 3
+    assert SquareWave.from_epsilon(0.0, 1.0, 256, 1.0).wire_number == 6
+    assert PairKRR.from_epsilons(3, 4, 1.0, 1.0).wire_number == 7
+    assert LocalHash.from_epsilon(1.0).wire_number == 4
+    assert LongitudinalHash.from_epsilons(2.0, 1.0).wire_number == 5
+    assert PrefixTree.from_epsilon((2, 4), 1.0).wire_number == 4
+    assert SubsetSelection.from_epsilon(4, 1.0).wire_number == 2

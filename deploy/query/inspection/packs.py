@@ -38,6 +38,6 @@ def pack_record(inspection: Inspection, record: KafkaRecord) -> Fields:
 def _mechanism_of(inspection: Inspection, pack: wire.Pack) -> str:
     """Return the name of the collection's mechanism if the file has it and the header agrees."""
     known = inspection.collections.get(pack.fingerprint)
-    if known is not None and wire.mechanism_number(known.mechanism) == pack.mechanism:
+    if known is not None and known.mechanism.wire_number == pack.mechanism:
         return known.mechanism.name
     return MECHANISMS[pack.mechanism]

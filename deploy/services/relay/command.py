@@ -33,7 +33,6 @@ from deniable.deploy.services.metrics_server import probes_at, served
 from deniable.deploy.services.reload import Reload, ReloadRefusedError, check_newer, reload_option
 from deniable.estimators.accounting.shuffling.blanket import ShufflingRefusedError
 from deniable.estimators.accounting.shuffling.honest import HonestShuffle
-from deniable.protocol.wire import mechanism_number
 from deniable.relay.control import Intake, RelaySettings
 from deniable.relay.keys import RelayKeys
 from deniable.relay.service.service import RelayConfig, RelayService
@@ -55,7 +54,7 @@ def relay_config(configuration: Configuration, keys: RelayKeys) -> RelayConfig:
         collections=tuple(
             Intake(
                 each.fingerprint,
-                mechanism_number(each.mechanism),
+                each.mechanism.wire_number,
                 each.width,
                 each.cohorts,
                 each.window_seconds,

@@ -139,11 +139,6 @@ class PrefixTree(Traits):
         return functions.words_of([first + each for each in prefixes])
 
 
-def longest_of(mechanism: object) -> int | None:
-    """Return the bytes at which a prefix tree cuts texts, those of its last level; None for others."""
-    return mechanism.lengths[-1] if isinstance(mechanism, PrefixTree) else None
-
-
 def shown_text(prefix: bytes) -> str:
     """Return a prefix for people; a character that it cuts is written as its bytes."""
     return prefix.decode("utf-8", "backslashreplace")

@@ -39,7 +39,7 @@ LEDGER_RECORDS = 100_000  # then a new one, or the ids of all packs would be kep
 
 
 def _pack(collection: Collection, reports: int) -> wire.Pack:
-    number = wire.mechanism_number(collection.mechanism)
+    number = collection.mechanism.wire_number
     size = reports * wire.report_bytes(number, collection.width)
     head = (number, 0, collection.fingerprint, WINDOW, reports, collection.width)
     return wire.Pack(*head, bytes(16), bytes(size))

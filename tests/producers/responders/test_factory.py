@@ -22,7 +22,7 @@ from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.producers.responders import batch
 from deniable.producers.responders.factory import responder_of
 from deniable.protocol.secrets.secret import Secret
-from deniable.protocol.wire import mechanism_number, report_bytes
+from deniable.protocol.wire import report_bytes
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 
@@ -84,7 +84,7 @@ def test_reports_have_the_wire_format(collection):
         assert cohorts.dtype == np.uint16
         assert cohorts.shape == (len(values),)
         assert (cohorts < collection.cohorts).all()
-        size = report_bytes(mechanism_number(collection.mechanism), collection.width)
+        size = report_bytes(collection.mechanism.wire_number, collection.width)
         assert (reports.shape, reports.dtype) == ((len(values), size), np.uint8)
         assert unknown == 0
 

@@ -9,7 +9,7 @@ from deniable.producers.responders.factory import responder_of
 from deniable.producers.responders.pair import HotPairResponder
 from deniable.producers.responders.single_value import value_rule
 from deniable.protocol.secrets.secret import Secret
-from deniable.protocol.wire import RAPPOR_NUMBER, mechanism_number
+from deniable.protocol.wire import RAPPOR_NUMBER
 from tests.support.producers.sources import RepeatableWords
 
 CARRIER, ORIGIN = Field("carrier", ("AA", "B6"), True), Field("origin", ("EWR", "JFK", "LGA"), False)
@@ -69,4 +69,4 @@ def test_a_value_is_two_texts():
         responder().prepare(["AA"], None)
     collection = Collection("route", ALMOST_TRUE, pair_labels(CARRIER, ORIGIN), fields=(CARRIER, ORIGIN))
     assert value_rule(collection).checked(["AA", "JFK"]) == ("AA", "JFK")
-    assert mechanism_number(ALMOST_TRUE) == RAPPOR_NUMBER
+    assert ALMOST_TRUE.wire_number == RAPPOR_NUMBER

@@ -13,7 +13,7 @@ from deniable.producers.randomization.randomizers import randomize_krr, randomiz
 from deniable.producers.responders.factory import responder_of
 from deniable.producers.responders.pair import PairResponder
 from deniable.producers.responders.single_value import value_rule
-from deniable.protocol.wire import PAIR_NUMBER, mechanism_number
+from deniable.protocol.wire import PAIR_NUMBER
 from tests.support.messages import PinMessages
 from tests.support.producers.sources import RepeatableWords
 
@@ -154,4 +154,4 @@ def test_record_and_report_take_one_tuple_or_list_of_two_texts(given):
 
 def test_collections_of_pairs_have_this_responder_and_number():
     assert isinstance(responder_of(collection(), None, RepeatableWords(1)), PairResponder)
-    assert mechanism_number(ALMOST_TRUE) == PAIR_NUMBER
+    assert ALMOST_TRUE.wire_number == PAIR_NUMBER

@@ -81,7 +81,7 @@ def pack_of(
     dtype = wire.bucket_dtype(collection.width) if krr else np.dtype(f"<u{collection.width // 8}")
     low = number * PARTITIONS + partition
     return wire.Pack(
-        mechanism=wire.mechanism_number(collection.mechanism),
+        mechanism=collection.mechanism.wire_number,
         cohort=cohort,
         fingerprint=collection.fingerprint,
         window_start=window_start,

@@ -28,7 +28,7 @@ TERMS = group_terms(COLLECTIONS, DELIVERY_SECONDS)
 
 def group(collection=SMALL, rows=None, start=None, **changes):
     """Return a group of one report, or of these rows, in the present window."""
-    mechanism, width = wire.mechanism_number(collection.mechanism), collection.width
+    mechanism, width = collection.mechanism.wire_number, collection.width
     size = wire.report_bytes(mechanism, width)
     rows = bytes(size) if rows is None else rows
     start = collection.window_start(time.time()) if start is None else start

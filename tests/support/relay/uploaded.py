@@ -26,7 +26,7 @@ COLLECTIONS = [
 INTAKES = [
     Intake(
         each.fingerprint,
-        wire.mechanism_number(each.mechanism),
+        each.mechanism.wire_number,
         each.width,
         each.cohorts,
         each.window_seconds,

@@ -58,7 +58,7 @@ def pack_of(collection: Collection, reports: list[int]) -> wire.Pack:
     is_krr = isinstance(collection.mechanism, KRR)
     dtype = "u1" if is_krr else f"<u{collection.width // 8}"
     return wire.Pack(
-        mechanism=wire.mechanism_number(collection.mechanism),
+        mechanism=collection.mechanism.wire_number,
         cohort=0 if is_krr else 2,
         fingerprint=collection.fingerprint,
         window_start=1_767_225_600,
