@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.estimators.arrays import FloatArray
 from deniable.estimators.mechanisms.directed_rounding import log_above
-from deniable.estimators.mechanisms.traits import Traits
+from deniable.estimators.mechanisms.traits import BitReports
 
 WORDS = 1 << 32
 LARGEST_EPSILON = 64
@@ -26,7 +26,7 @@ class Thresholds(NamedTuple):
     q_threshold: int
 
 
-class TwoStepBits(Traits):
+class TwoStepBits(BitReports):
     """Base class of all RAPPOR variants: how a bit is randomized, however the bits are set.
 
     The permanent response flips each bit with probability f/2 = flip_threshold / 2^32. A report then shows a
@@ -41,8 +41,6 @@ class TwoStepBits(Traits):
     Source: Erlingsson, Pihur, Korolova, "RAPPOR" (CCS 2014), section 3.
     """
 
-    wire_number = 2
-    is_of_bits = True
     keeps_permanent = True
     repeats_noise = True
 
@@ -64,16 +62,6 @@ class TwoStepBits(Traits):
     @abstractmethod
     def used_bits(self) -> int:
         """Bits of a report without those of noise that pad it."""
-
-    @property
-    def counter_rates(self) -> tuple[float, float]:
-        """P(report 1 | true bit 1) and P(report 1 | true bit 0)."""
-        return self.q_star, self.p_star
-
-    @property
-    def max_step(self) -> float:
-        """Number of reports times the most that one report adds to an estimated share: 1 / (q* - p*)."""
-        return 1 / (self.q_star - self.p_star)
 
     @property
     def f(self) -> float:

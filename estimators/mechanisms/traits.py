@@ -187,7 +187,34 @@ class SymmetricMechanism(OneCohort):
         return 1 / self.contrast
 
 
-class ValueBits(OneCohort):
+class BitReports(Traits):
+    """Base class of mechanisms whose report is bits, each likelier 1 where the true bit is."""
+
+    wire_number = 2
+    is_of_bits = True
+
+    @property
+    @abstractmethod
+    def p_star(self) -> float:
+        """P(report 1 | true bit 0), in (0, q*)."""
+
+    @property
+    @abstractmethod
+    def q_star(self) -> float:
+        """P(report 1 | true bit 1), in (p*, 1)."""
+
+    @property
+    def counter_rates(self) -> tuple[float, float]:
+        """P(report 1 | true bit 1) and P(report 1 | true bit 0)."""
+        return self.q_star, self.p_star
+
+    @property
+    def max_step(self) -> float:
+        """Number of reports times the most that one report adds to an estimated share: 1 / (q* - p*)."""
+        return 1 / (self.q_star - self.p_star)
+
+
+class ValueBits(BitReports, OneCohort):
     """Base class of mechanisms whose report has a bit for each value, likelier set for the true one.
 
     Parameters
@@ -196,20 +223,8 @@ class ValueBits(OneCohort):
     """
 
     kind = QuestionKind.VALUES
-    wire_number = 2
-    is_of_bits = True
 
     buckets: int
-
-    @property
-    @abstractmethod
-    def p_star(self) -> float:
-        """P(bit of a value is 1 | another value), in (0, q*)."""
-
-    @property
-    @abstractmethod
-    def q_star(self) -> float:
-        """P(bit of a value is 1 | that value), in (p*, 1)."""
 
     @property
     def f(self) -> float:
@@ -230,13 +245,3 @@ class ValueBits(OneCohort):
     def domain_size(self) -> int:
         """Number of values: `buckets`."""
         return self.buckets
-
-    @property
-    def counter_rates(self) -> tuple[float, float]:
-        """P(bit 1 | that value) and P(bit 1 | another one)."""
-        return self.q_star, self.p_star
-
-    @property
-    def max_step(self) -> float:
-        """Number of reports times the most that one report adds to an estimated share: 1 / (q* - p*)."""
-        return 1 / (self.q_star - self.p_star)

@@ -13,13 +13,12 @@ from deniable.estimators.mechanisms.square_wave import SquareWave
 from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.responders.batch import Responder
-from deniable.producers.responders.krr import KRRResponder, LongitudinalResponder
+from deniable.producers.responders.krr import LongitudinalResponder, krr_responder, subset_responder
 from deniable.producers.responders.local_hash import HashResponder, LongitudinalHashResponder
 from deniable.producers.responders.number import NumberResponder
 from deniable.producers.responders.pair import HotPairResponder, PairResponder
 from deniable.producers.responders.prefix_tree import PrefixTreeResponder
 from deniable.producers.responders.rappor import BloomResponder, HotResponder
-from deniable.producers.responders.subset_selection import SubsetResponder
 from deniable.protocol.secrets.secret import Secret
 
 
@@ -38,7 +37,7 @@ def responder_of(collection: Collection, secret: Secret, words: Words) -> Respon
     """
     match collection.mechanism:
         case KRR() as mechanism:
-            return KRRResponder(collection, mechanism, words)
+            return krr_responder(collection, mechanism, words)
         case LongitudinalKRR() as mechanism:
             return LongitudinalResponder(collection, mechanism, secret, words)
         case PairKRR() as mechanism:
@@ -56,6 +55,6 @@ def responder_of(collection: Collection, secret: Secret, words: Words) -> Respon
         case Rappor() as mechanism:
             return BloomResponder(collection, mechanism, secret, words)
         case SubsetSelection() as mechanism:
-            return SubsetResponder(collection, mechanism, words)
+            return subset_responder(collection, mechanism, words)
         case mechanism:
             return HotResponder(collection, mechanism, secret, words)

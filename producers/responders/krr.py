@@ -1,4 +1,7 @@
-"""Responders of k-RR, and of longitudinal k-RR with its permanent responses."""
+"""Responders of listed values: k-RR and subset selection, afresh, and k-RR with permanent responses."""
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,24 +9,42 @@ from numpy.typing import NDArray
 from deniable.estimators.collection import Collection
 from deniable.estimators.mechanisms.krr import KRR
 from deniable.estimators.mechanisms.longitudinal_krr import LongitudinalKRR
+from deniable.estimators.mechanisms.subset_selection import SubsetSelection
 from deniable.producers.randomization.permanent_responses import Blocks, Memory, number_blocks
-from deniable.producers.randomization.randomizers import randomize_krr
+from deniable.producers.randomization.randomizers import randomize_krr, randomize_subsets
 from deniable.producers.randomization.randomness import Words
 from deniable.producers.responders.batch import Batch, Responses, chunks, in_one_cohort
 from deniable.producers.responders.buckets import Buckets
 from deniable.producers.responders.validation import clients_of
 from deniable.protocol.secrets.secret import Secret
-from deniable.protocol.wire import bucket_dtype
+from deniable.protocol.wire import bucket_dtype, report_bytes
 
 NUMBER_BYTES = 8
 
 
-class KRRResponder:
-    """k-RR: one cohort and no permanent responses, so clients do not matter."""
+class FreshResponder:
+    """Listed values or numbers, each randomized afresh: in one cohort, and clients do not matter.
 
-    def __init__(self, collection: Collection, mechanism: KRR, words: Words) -> None:
-        self._buckets = Buckets(collection, mechanism.k)
-        self._mechanism = mechanism
+    Parameters
+    ----------
+    collection : of the values.
+    randomize : returns reports in wire format, uint8 (n, bytes of a report), of true buckets, int64 (n,).
+    drawn_bytes : memory that it takes for a report.
+    words : source of buckets for values that have none.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        randomize: Callable[[NDArray[np.int64]], NDArray[np.uint8]],
+        drawn_bytes: int,
+        words: Words,
+    ) -> None:
+        mechanism = collection.mechanism
+        self._buckets = Buckets(collection, mechanism.domain_size)
+        self._report_bytes = report_bytes(mechanism.wire_number, mechanism.width)
+        self._randomize = randomize
+        self._drawn_bytes = drawn_bytes
         self._words = words
 
     @property
@@ -39,11 +60,26 @@ class KRRResponder:
 
     def _respond(self, numbers: NDArray[np.int64]) -> Responses:
         settled = self._buckets.settle(numbers)
-        reports = np.empty(len(numbers), bucket_dtype(self._mechanism.k))
-        for part in chunks(len(numbers), NUMBER_BYTES):
-            placed = self._buckets.place(settled[part], self._words)
-            reports[part] = randomize_krr(placed, self._mechanism, self._words)
-        return in_one_cohort(reports)
+        rows = np.empty((len(numbers), self._report_bytes), np.uint8)
+        for part in chunks(len(numbers), self._drawn_bytes):
+            rows[part] = self._randomize(self._buckets.place(settled[part], self._words))
+        return np.zeros(len(rows), np.uint16), rows
+
+
+def krr_responder(collection: Collection, mechanism: KRR, words: Words) -> FreshResponder:
+    """Return the responder of k-RR."""
+
+    def randomize(numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
+        reports = randomize_krr(numbers, mechanism, words)
+        return reports.view(np.uint8).reshape(len(reports), reports.itemsize)
+
+    return FreshResponder(collection, randomize, NUMBER_BYTES, words)
+
+
+def subset_responder(collection: Collection, mechanism: SubsetSelection, words: Words) -> FreshResponder:
+    """Return the responder of subset selection, which draws a word for each bit."""
+    randomize = partial(randomize_subsets, mechanism=mechanism, words=words)
+    return FreshResponder(collection, randomize, NUMBER_BYTES * mechanism.bits, words)
 
 
 class LongitudinalResponder:
