@@ -34,6 +34,7 @@ def describe(allowance: Allowance) -> str:
         *_unlisted(collection),
         *_few_cohorts(collection),
         *_confusable(collection),
+        *_of_python(collection),
         f"a report cannot change anyone's odds by more than a factor {rounded_up(exp_above(epsilon))}; "
         f"fingerprint {collection.fingerprint:016x}",
     ]
@@ -139,6 +140,11 @@ def _confusable(collection: Collection) -> list[str]:
             "such as 1.0 or True, it means neither"
         )
     return lines
+
+
+def _of_python(collection: Collection) -> list[str]:
+    """Say that browsers lack the mechanism."""
+    return [] if collection.mechanism.is_in_browsers else ["from Python alone: browsers lack this mechanism"]
 
 
 def _limits(allowance: Allowance) -> list[str]:

@@ -33,6 +33,7 @@ from deniable.estimators.mechanisms.mechanism import Mechanism
 from deniable.estimators.mechanisms.rappor import LARGEST_BITS, LARGEST_COHORTS, Rappor
 from deniable.estimators.mechanisms.rappor_bits import LARGEST_EPSILON as LARGEST_BITS_EPSILON
 from deniable.estimators.mechanisms.rappor_bits import choose_thresholds, round_to_thresholds
+from deniable.estimators.mechanisms.rappor_hot import LARGEST_BUCKETS as LARGEST_HOT
 from deniable.estimators.mechanisms.rappor_hot import HotRappor
 from deniable.estimators.mechanisms.square_wave import DEFAULT_STEPS, LARGEST_STEPS, LEAST_STEPS, SquareWave
 from deniable.estimators.mechanisms.subset_selection import SubsetSelection
@@ -158,7 +159,9 @@ class SubsetEntry(_Listed, frozen=True, tag="subset-selection", kw_only=True):
 
     def mechanism(self) -> SubsetSelection:
         """Return what randomizes; ValueError if fields contradict each other."""
-        return SubsetSelection.from_epsilon(self._k(), self.epsilon)
+        k = self._k()
+        check_range("number of values, other included", k, 2, LARGEST_HOT)
+        return SubsetSelection.from_epsilon(k, self.epsilon)
 
 
 class _Buckets(_Listed, frozen=True, kw_only=True):

@@ -367,6 +367,6 @@ def _located(path: Path, text: str, problems: Sequence[Problem]) -> str:
     """Return a line for each of the first problems, in the order of the file's lines."""
     lines = line_finder(text)
     placed = sorted(((lines(problem.path), problem) for problem in problems), key=lambda each: each[0] or 0)
-    return "\n".join(
-        f"{path}{f':{line}' if line else ''}: {problem.message}" for line, problem in placed[:MAX_PROBLEMS]
-    )
+    named = [f"{path}{f':{line}' if line else ''}: {problem.message}" for line, problem in placed]
+    more = len(named) - MAX_PROBLEMS
+    return "\n".join([*named[:MAX_PROBLEMS], *([f"{path}: and {more} more"] if more > 0 else [])])

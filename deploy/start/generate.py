@@ -156,7 +156,12 @@ def _literal(values: Sequence[str], other: bool) -> str:
 
 
 def _typescript(loaded: Configuration) -> str:
-    fields = [f"  {json.dumps(each.name)}: {_typescript_type(each)};" for each in loaded.collections]
+    fields = [
+        f"  {json.dumps(each.name)}: {_typescript_type(each)};"
+        if each.mechanism.is_in_browsers
+        else f"  // {each.name}: browsers lack mechanism {each.mechanism.name}"
+        for each in loaded.collections
+    ]
     return TYPESCRIPT.format(fields="\n".join(fields))
 
 

@@ -37,6 +37,7 @@ class SubsetSelection(ValueBits):
     #: Name in the collection file.
     name: ClassVar[str] = "subset-selection"
     title: ClassVar[str] = "subset selection"
+    is_in_browsers = False
 
     buckets: int
     chosen: int

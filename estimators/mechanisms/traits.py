@@ -80,6 +80,7 @@ class Traits(ABC):
     keeps_permanent : True if clients can keep a permanent response to each value.
     always_memoizes : True if they always do.
     is_of_bits : True if a report is bits, of which several may be 1; False if it is one bucket.
+    is_in_browsers : True if the browser client randomizes by it, too.
     repeats_noise : True if the reports of a returning client have anything random in common.
     """
 
@@ -89,6 +90,7 @@ class Traits(ABC):
     always_memoizes: ClassVar[bool] = False
     repeats_noise: ClassVar[bool] = False
     is_of_bits: ClassVar[bool] = False
+    is_in_browsers: ClassVar[bool] = True
 
     @property
     def domain_size(self) -> int:

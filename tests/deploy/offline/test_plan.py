@@ -34,11 +34,11 @@ def test_json_has_a_column_for_each_figure() -> None:
     record = json.loads(run("--values 105 --epsilon 1 --reports 336776 --json").stdout)
     assert record["mechanism"] == ["k-rr", "rappor-one-hot", "local-hash", "rappor", "subset-selection"]
     names = ("epsilon", "std_error", "smallest_detectable", "reports_needed")
-    assert {len(record[name]) for name in names} == {4}
+    assert {len(record[name]) for name in names} == {5}
     assert all(0.999 < epsilon <= 1 for epsilon in record["epsilon"])
     krr = math.sqrt((103 + math.e) / (math.e - 1) ** 2 / 336776)
     assert record["std_error"][0] == pytest.approx(krr, rel=1e-9)
-    assert record["best"] == "rappor-one-hot"
+    assert record["best"] == "subset-selection"
     assert record["krr_limit"] == pytest.approx(3 * math.e + 2, rel=1e-6)
 
 

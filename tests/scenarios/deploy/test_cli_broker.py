@@ -215,6 +215,7 @@ def test_replay_reports_that_no_worker_counts(broker: str, topic_prefix: str, tm
     uncounted = alone.run("replay", "--wait", "1")
     assert (uncounted.returncode, uncounted.stdout) == (1, "")
     assert uncounted.stderr == (
+        "waiting until workers have counted the log, 1 s at most …\n"
         "Error: the log is not counted to its end within 1 s: partition 0 is at offset 0 of 1; is a worker "
         "running and ready?\n"
     )
