@@ -104,20 +104,19 @@ def of_provider(dotted: str) -> Token:
     module, _, name = dotted.partition(":")
     shown = f"token_provider {dotted}"
     try:
-        source = import_module(module)
-    except ModuleNotFoundError as error:
-        raise TokenError(
-            f"{shown} cannot be imported: there is no module {error.name}",
-            "install its package, or let PYTHONPATH name its folder",
-            True,
-        ) from None
+        function = getattr(import_module(module), name, None)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            raise TokenError(
+                f"{shown} cannot be imported: there is no module {error.name}",
+                "install its package, or let PYTHONPATH name its folder",
+                True,
+            ) from None
         raise TokenError(
             f"{shown} raises {type(error).__name__} while it is imported",
             "import it in Python to see why",
             True,
         ) from None
-    function = getattr(source, name, None)
     if not callable(function):
         raise TokenError(f"{shown}: module {module} has no function {name}", "correct token_provider", True)
     try:
@@ -125,7 +124,7 @@ def of_provider(dotted: str) -> Token:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not ours; its message may hold a secret
         raise TokenError(f"{shown} raises {type(error).__name__}", "call it in Python to see why") from None
     text, lifetime = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-    if not isinstance(lifetime, int | float | None) or (lifetime is not None and lifetime <= 0):
+    if not isinstance(lifetime, int | float | None) or (lifetime is not None and not lifetime > 0):
         raise TokenError(f"{shown} must return a lifetime in seconds, > 0", "correct it", True)
     return token_of(_checked(shown, text), lifetime)
 

@@ -298,6 +298,9 @@ def immortal() -> tuple[str, str]:
 MODULES = {
     "a RuntimeError": "raise RuntimeError('hunter2')",
     "a SyntaxError": "hunter2 = = 1",
+    "a module without a name": "raise ModuleNotFoundError('hunter2')",
+    "an attribute that raises": "def __getattr__(name): raise RuntimeError('hunter2')",
+    "a lifetime that is no number": "def token(): return 'hunter2', float('nan')",
     "a KeyError": "import os; os.environ['HUNTER2']",
     "another module": "import absent_package.module",
     "no function": "token = 'hunter2'",
