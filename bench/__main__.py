@@ -90,8 +90,6 @@ def main(names: tuple[str, ...], only: str, runs: int | None, *, is_list: bool, 
     if is_list:
         click.echo(listing(), nl=False)
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # cleans up folders and children
-    logging.getLogger("deniable.producers").setLevel(logging.ERROR)  # advice to keep throwaway secrets
     writes = not (is_printed or runs)
     missed: list[str] = []
     for part in chosen(names):
@@ -106,6 +104,8 @@ def main(names: tuple[str, ...], only: str, runs: int | None, *, is_list: bool, 
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(SIGTERM_STATUS))  # cleans up folders and children
+    logging.getLogger("deniable.producers").setLevel(logging.ERROR)  # advice to keep throwaway secrets
     try:
         main(standalone_mode=False)
     except click.ClickException as error:

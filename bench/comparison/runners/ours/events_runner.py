@@ -50,7 +50,7 @@ class _Opened:
     """A producer whose Kafka is away, in a temporary folder, until `close`; its process uses all cores."""
 
     def __init__(self, kind: str, servers: str = "127.0.0.1:9", topic: str = "reports") -> None:
-        logging.getLogger("producers").setLevel(logging.ERROR)
+        logging.getLogger("deniable.producers").setLevel(logging.ERROR)
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
         self._folder = TemporaryDirectory()
         self.producer = Producer(
