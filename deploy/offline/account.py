@@ -11,7 +11,6 @@ from deniable.config.describe import condition_for_ever, most_changes, shown_buc
 from deniable.deploy.cli.options import with_options
 from deniable.deploy.offline.costs.account_table import (
     account_table,
-    always_memoizes,
     condition_of,
     is_capped,
 )
@@ -151,7 +150,7 @@ def account(
     try:
         check_epsilons(given)
         built = _mechanism(mechanism, given)
-        memoized = memoized or always_memoizes(built)
+        memoized = memoized or built.always_memoizes
         asked: Subject = built
         if isinstance(built, LongitudinalHash):
             asked = hashed_subject(built, changes)

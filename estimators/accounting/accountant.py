@@ -166,15 +166,10 @@ def epsilon_inf(mechanism: Subject, memoized: bool) -> float:
     -------
     Nats, rounded up; inf if unbounded.
     """
-    match mechanism:
-        case LongitudinalHash():
-            return hashed_subject(mechanism).epsilon_inf
-        case ChangingBuckets() | ChangingResponses():
-            return mechanism.epsilon_inf
-        case _ if mechanism.keeps_permanent:
-            return mechanism.epsilon_inf
-        case _:
-            return mechanism.epsilon if memoized else math.inf
+    subject = _accounted(mechanism, memoized=True)
+    if subject.keeps_permanent:
+        return subject.epsilon_inf
+    return subject.epsilon if memoized else math.inf
 
 
 def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> PrivacyLoss:
@@ -193,28 +188,29 @@ def loss_of_reports(mechanism: Subject, reports: int, memoized: bool) -> Privacy
     Source: see the function for each mechanism, in `privacy_loss`, `memoized_krr`, `memoized_rappor` and
     `changing_buckets`.
     """
-    match _accounted(mechanism, memoized):
-        case KRR() as mechanism:
+    mechanism = _accounted(mechanism, memoized)
+    match mechanism:
+        case KRR():
             return krr_loss(mechanism).times(1 if memoized else reports)
-        case PairKRR() as mechanism:
+        case PairKRR():
             return pair_loss(mechanism).times(1 if memoized else reports)
-        case SquareWave() as mechanism:
+        case SquareWave():
             return square_wave_loss(mechanism).times(1 if memoized else reports)
-        case ChangingBuckets() as mechanism if memoized:
+        case ChangingBuckets() if memoized:
             return mechanism.loss(reports)
         case ChangingBuckets(steps):
             return loss_of_reports(steps, reports, memoized)
         case ChangingResponses(one):
             return loss_of_reports(one, reports, memoized=False)
-        case LongitudinalKRR() as mechanism if memoized:
+        case LongitudinalKRR() if memoized:
             return shared_krr_loss(mechanism, reports)
-        case LongitudinalKRR() as mechanism:
+        case LongitudinalKRR():
             return longitudinal_loss(mechanism).times(reports)
-        case Rappor() | HotRappor() as mechanism if memoized:
+        case Rappor() | HotRappor() if memoized:
             return shared_bits_loss(mechanism, reports)
-        case Rappor() | HotRappor() as mechanism:
+        case Rappor() | HotRappor():
             return bits_loss(mechanism).times(reports)
-        case mechanism:
+        case _:
             return PrivacyLoss.of_reports(mechanism.report_atoms()).times(1 if memoized else reports)
 
 
@@ -261,17 +257,18 @@ def _caps(mechanism: Subject, delta: float, memoized: bool) -> dict[str, float]:
 
 def _loss_of_permanent_response(mechanism: Subject) -> PrivacyLoss:
     """Loss of the permanent response itself; not defined for flip_threshold = 0, where it is the truth."""
-    match _accounted(mechanism, memoized=True):
-        case LongitudinalKRR() as mechanism:
+    mechanism = _accounted(mechanism, memoized=True)
+    match mechanism:
+        case LongitudinalKRR():
             return krr_loss(mechanism.permanent)
-        case ChangingBuckets() as mechanism:
+        case ChangingBuckets():
             return mechanism.permanent_loss()
         case ChangingResponses(one):
             return _loss_of_permanent_response(one)
-        case Rappor() | HotRappor() as mechanism:
+        case Rappor() | HotRappor():
             flip = Fraction(mechanism.flip_threshold, WORDS)
             return PrivacyLoss.of_three_atoms((1 - flip) ** 2, flip**2, mechanism.ones)
-        case mechanism:
+        case _:
             return loss_of_reports(mechanism, 1, memoized=True)
 
 

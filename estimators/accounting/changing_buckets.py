@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,10 @@ class ChangingBuckets:
     steps : from a bucket to its permanent response, and from that to a report.
     buckets : d, in [2, steps.k].
     """
+
+    #: As of a mechanism, see `Traits`.
+    keeps_permanent: ClassVar[bool] = True
+    always_memoizes: ClassVar[bool] = True
 
     steps: LongitudinalKRR
     buckets: int

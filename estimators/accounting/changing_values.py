@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from deniable.estimators.accounting.changing_buckets import ChangingBuckets, hashed_subject
 from deniable.estimators.mechanisms.directed_rounding import product_above
@@ -31,6 +32,10 @@ class ChangingResponses:
     mechanism : Rappor or HotRappor with f > 0; or one without permanent responses, which repeats its answers.
     values : how many different values a client can have that differ by two bits; None for any number.
     """
+
+    #: As of a mechanism, see `Traits`.
+    keeps_permanent: ClassVar[bool] = True
+    always_memoizes: ClassVar[bool] = False
 
     mechanism: Mechanism
     values: int | None

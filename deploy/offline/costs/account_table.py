@@ -14,13 +14,6 @@ UNCHANGED = "while the value stays the same"
 ANY = "whatever the values do"
 
 
-def always_memoizes(mechanism: Subject) -> bool:
-    """Whether no collection of this mechanism sends reports that are independent of each other."""
-    if isinstance(mechanism, ChangingBuckets | ChangingResponses):
-        return isinstance(mechanism, ChangingBuckets)
-    return mechanism.always_memoizes
-
-
 def account_table(
     asked: Subject,
     free: Subject,
@@ -82,7 +75,7 @@ def _of_one_value(asked: Subject, permanent: float | None) -> str:
     if permanent is None:
         return "any number of reports, each with noise of its own"
     of_one = "any number of reports of one value: one permanent response"
-    return of_one + (", always memoized" if always_memoizes(asked) else "")
+    return of_one + (", always memoized" if asked.always_memoizes else "")
 
 
 def condition_of(asked: Subject, free: Subject, is_for_ever: bool) -> str | None:
